@@ -1,0 +1,324 @@
+"""Programs: a scenario's step, compiled once and shared by all runs of the same structure.
+
+A program holds no state. It maps (state, knobs, data) to (new state, what was measured), so that
+any number of threads can use it at once, a snapshot costs nothing, and the state before a bad step
+is simply the state that was passed in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..lazy import tf
+from ..scenarios.contract import Array, Dataset, Scenario
+from ..scenarios.knobs import Config, Interval, Number
+from .clipping import clip
+from .health import FIELDS, measure, nonfinite
+from .optimizers import PureOptimizer
+
+KEPT_PROGRAMS = 24
+
+# What a step did with its gradients.
+FINE, BAD, RESCALED = 0, 1, 2
+
+
+class State(NamedTuple):
+    """Everything that a step changes: tensors, never mutated."""
+
+    step: Any  # int64 scalar: number of the step that comes next
+    parameters: list[Any]
+    optimizer: list[Any]
+
+
+class Rows(NamedTuple):
+    """What was measured in n steps, as NumPy arrays; P parameters, F = len(FIELDS)."""
+
+    step: Array  # int64 [n]
+    loss: Array  # float64 [n]
+    status: Array  # int64 [n]: FINE, BAD or RESCALED (an overflow that loss scaling repairs)
+    raw: Array  # float64 [n, P, F]: health of the gradient
+    applied: Array  # float64 [n, P, F]: health after clipping
+    update_ratio: Array  # float64 [n, P]: norm of the update / norm of the weights before it
+
+    def last(self) -> Rows:
+        return Rows(*(array[-1:] for array in self))
+
+    def before_last(self) -> Rows:
+        return Rows(*(array[:-1] for array in self))
+
+    @staticmethod
+    def concatenate(parts: list[Rows]) -> Rows:
+        return Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """One step's gradients in full, by parameter name."""
+
+    loss: float
+    raw: dict[str, Array]
+    applied: dict[str, Array]
+
+
+class Program:
+    """The compiled functions of one scenario at one setting of the knobs that shape its graph."""
+
+    def __init__(self, scenario: Scenario, config: Config, shapes: Mapping[str, tuple[int, ...]]):
+        self.scenario = scenario
+        self.names = tuple(shapes)
+        self.sizes = np.array([int(np.prod(s)) for s in shapes.values()], np.int64)
+        self._structure = {k.name: config[k.name] for k in scenario.knobs if k.stage == "graph"}
+        self._live = [k for k in scenario.knobs if k.stage == "step"]
+        self.compute_dtype = str(config["dtype"])
+        self.weight_dtype = {"float64": "float64"}.get(self.compute_dtype, "float32")
+        self._optimizer = PureOptimizer(
+            str(config["optimizer"]),
+            list(shapes.values()),
+            self.weight_dtype,
+            loss_scaling=self._sixteen_bits and bool(config["loss_scaling"]),
+        )
+        self._burst = tf.function(self._build_burst, autograph=False)
+        self._gradients = tf.function(self._build_gradients, autograph=False)
+        self._predict = tf.function(self._build_predict, autograph=False)
+
+    @property
+    def _sixteen_bits(self) -> bool:
+        return self.compute_dtype in ("float16", "bfloat16")
+
+    # What callers use: plain values in, plain values out.
+
+    def initial_state(self, parameters: Mapping[str, Array]) -> State:
+        weights = [tf.constant(parameters[name], self.weight_dtype) for name in self.names]
+        return State(tf.constant(0, tf.int64), weights, self._optimizer.initial_state())
+
+    def tensors(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
+        """A data set's arrays on the device, floating-point ones in the compute dtype."""
+        return {
+            name: tf.constant(a, self.compute_dtype if a.dtype.kind == "f" else None)
+            for name, a in arrays.items()
+        }
+
+    def burst(
+        self,
+        state: State,
+        config: Config,
+        train: Mapping[str, Any],
+        steps: int,
+        *,
+        stop_at_bad: bool,
+        monitor: bool = True,
+    ) -> tuple[State, Rows]:
+        """Up to `steps` steps in one compiled call.
+
+        With `stop_at_bad` it ends at the first bad step: that step is measured but not applied, and
+        the state returned is the one before it. Without, a bad step is skipped or applied, as the
+        knob `on_bad` says. `monitor=False` measures nothing but the loss (for benchmarks).
+        """
+        state, rows = self._burst(
+            state,
+            self._knob_tensors(config),
+            train,
+            tf.constant(steps),
+            tf.constant(stop_at_bad),
+            monitor,
+        )
+        return state, self._unpack(rows.numpy())
+
+    def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:
+        """The gradients that the next step would compute, without taking it."""
+        loss, raw, applied = self._gradients(state, self._knob_tensors(config), train)
+        return Gradients(
+            float(loss),
+            {name: g.numpy() for name, g in zip(self.names, raw, strict=True)},
+            {name: g.numpy() for name, g in zip(self.names, applied, strict=True)},
+        )
+
+    def predict(self, state: State, config: Config, probe: Mapping[str, Any]) -> dict[str, Array]:
+        predictions = self._predict(state.parameters, self._knob_tensors(config), probe)
+        return {name: p.numpy() for name, p in predictions.items()}
+
+    def loss_scale(self, state: State) -> float | None:
+        scale = self._optimizer.scale(state.optimizer)
+        return None if scale is None else float(scale)
+
+    # What is traced.
+
+    def _build_burst(
+        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, monitor: bool
+    ) -> Any:
+        parameters = len(self.names)
+        width = 3 + (parameters * (2 * len(FIELDS) + 1) if monitor else 0)
+        rows = tf.TensorArray(tf.float64, size=0, dynamic_size=True, element_shape=[width])
+
+        def going(taken: Any, halted: Any, *_: Any) -> Any:
+            return (taken < steps) & ~halted
+
+        def step(taken: Any, _halted: Any, rows: Any, state: State) -> Any:
+            state, row, halted = self._step(state, knobs, train, stop_at_bad, monitor)
+            return taken + 1, halted, rows.write(taken, row), state
+
+        start = (tf.constant(0), tf.constant(False), rows, state)
+        *_, rows, state = tf.while_loop(going, step, start)
+        return state, rows.stack()
+
+    def _step(
+        self, state: State, knobs: Any, train: Any, stop_at_bad: Any, monitor: bool
+    ) -> tuple[State, Any, Any]:
+        """The state after one step, its row of numbers, and whether the run halts at it."""
+        loss, raw, applied = self._differentiate(state, knobs, train)
+        finite, health = tf.math.is_finite(loss), []
+        if monitor:
+            health = self._health(raw, applied, state)
+            finite &= tf.reduce_sum([nonfinite(h) for h in health]) == 0
+        status = self._status(finite, loss, state)
+        bad = status == BAD
+        halted = bad & stop_at_bad
+        parameters, optimizer = tf.cond(
+            halted | (bad & (knobs["on_bad"] == "skip")),
+            lambda: (state.parameters, state.optimizer),
+            lambda: self._optimizer.apply(
+                state.optimizer, applied, state.parameters, knobs["learning_rate"]
+            ),
+        )
+        head = [tf.cast(n, tf.float64) for n in (state.step, loss, status)]
+        row = [tf.stack(head), *(tf.reshape(h, [-1]) for h in health)]
+        if monitor:
+            row.append(_update_ratio(state.parameters, parameters))
+        step = tf.where(halted, state.step, state.step + 1)
+        return State(step, parameters, optimizer), tf.concat(row, axis=0), halted
+
+    def _health(self, raw: Any, applied: Any, state: State) -> list[Any]:
+        """Health before and after clipping, both in units of the unscaled loss."""
+        before = measure(raw)
+        scale = self._optimizer.scale(state.optimizer)
+        if scale is not None:
+            magnitudes = before[:, -2:] / tf.cast(scale, tf.float64)
+            before = tf.concat([before[:, :-2], magnitudes], axis=1)
+        return [before, before if applied is raw else measure(applied)]
+
+    def _status(self, finite: Any, loss: Any, state: State) -> Any:
+        scale = self._optimizer.scale(state.optimizer)
+        if scale is None:
+            return tf.where(finite, FINE, BAD)
+        repairable = (scale > 1) & tf.math.is_finite(loss)
+        return tf.where(finite, FINE, tf.where(repairable, RESCALED, BAD))
+
+    def _differentiate(self, state: State, knobs: Any, train: Any) -> tuple[Any, Any, Any]:
+        """Loss, gradients as computed (scaled, in the compute dtype), gradients to apply."""
+        weights = [tf.cast(p, self.compute_dtype) for p in state.parameters]
+        batch = draw_batch(train, state.step, self._structure["batch_size"], knobs["seed"])
+        scale = self._optimizer.scale(state.optimizer)
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            named = dict(zip(self.names, weights, strict=True))
+            loss = self.scenario.loss(named, batch, self._loss_knobs(knobs))
+            target = loss if scale is None else loss * tf.cast(scale, loss.dtype)
+        raw = tape.gradient(target, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        raw = [tf.convert_to_tensor(g) for g in raw]
+        unscaled = raw
+        if self._sixteen_bits:
+            unscaled = [tf.cast(g, self.weight_dtype) for g in raw]
+            if scale is not None:
+                unscaled = [g / scale for g in unscaled]
+        how = str(self._structure["clipping"])
+        if how == "off":
+            return loss, raw, unscaled
+        return loss, raw, clip(unscaled, how, tf.cast(knobs["clip_threshold"], self.weight_dtype))
+
+    def _build_gradients(self, state: State, knobs: Any, train: Any) -> Any:
+        return self._differentiate(State(*state), knobs, train)
+
+    def _build_predict(self, parameters: Any, knobs: Any, probe: Any) -> Any:
+        weights = [tf.cast(p, self.compute_dtype) for p in parameters]
+        named = dict(zip(self.names, weights, strict=True))
+        return self.scenario.predict(named, probe, self._loss_knobs(knobs))
+
+    # Knobs as tensors, rows as arrays.
+
+    def _knob_tensors(self, config: Config) -> dict[str, Any]:
+        tensors: dict[str, Any] = {"seed": tf.constant(config["seed"], tf.int64)}
+        for knob in self._live:
+            value = config[knob.name]
+            if isinstance(knob, Number):
+                tensors[knob.name] = tf.constant(value, tf.float64)
+            elif isinstance(knob, Interval):
+                tensors[knob.name] = tuple(tf.constant(end, tf.float64) for end in value)
+            else:
+                tensors[knob.name] = tf.constant(value)
+        return tensors
+
+    def _loss_knobs(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        live = tf.nest.map_structure(
+            lambda t: tf.cast(t, self.compute_dtype) if t.dtype == tf.float64 else t, dict(tensors)
+        )
+        return self._structure | live
+
+    def _unpack(self, rows: Array) -> Rows:
+        n, parameters, fields = len(rows), len(self.names), len(FIELDS)
+        if rows.shape[1] == 3:  # not monitored
+            parameters = 0
+        cells = parameters * fields
+        raw, applied, ratio = np.split(rows[:, 3:], [cells, 2 * cells], axis=1)
+        shape = (n, parameters, fields)
+        return Rows(
+            step=rows[:, 0].astype(np.int64),
+            loss=rows[:, 1],
+            status=rows[:, 2].astype(np.int64),
+            raw=raw.reshape(shape),
+            applied=applied.reshape(shape),
+            update_ratio=ratio,
+        )
+
+
+def draw_batch(train: Any, step: Any, batch_size: int, seed: Any) -> dict[str, Any]:
+    """The batch of a step: a slice of the epoch's permutation, a function of seed and step alone.
+
+    `index_shuffle` permutes without an array of all rows; an epoch leaves out the rows that do not
+    fill a batch. A batch size of 0, or of all rows, takes every row in its own order.
+    """
+    rows = next(iter(train.values())).shape[0]
+    if batch_size == 0 or batch_size >= rows:
+        return dict(train)
+    batches = rows // batch_size
+    epoch, position = step // batches, step % batches
+    places = tf.range(batch_size, dtype=tf.int64) + position * batch_size
+    key = tf.stack([seed, epoch])
+    chosen = tf.random.experimental.index_shuffle(
+        places, tf.cast(key, tf.uint32), tf.constant(rows - 1, tf.int64)
+    )
+    return {name: tf.gather(array, chosen) for name, array in train.items()}
+
+
+def _update_ratio(old: list[Any], new: list[Any]) -> Any:
+    """Norm of the update over norm of the weights, per parameter; NaN where the weights are 0."""
+
+    def norm(tensor: Any) -> Any:
+        return tf.norm(tf.cast(tensor, tf.float64))
+
+    weights = tf.stack([norm(a) for a in old])
+    updates = tf.stack([norm(b - a) for a, b in zip(old, new, strict=True)])
+    return tf.where(weights > 0, updates / weights, tf.constant(np.nan, tf.float64))
+
+
+_programs: OrderedDict[Any, Program] = OrderedDict()
+_lock = threading.Lock()
+
+
+def program_for(scenario: Scenario, config: Config, dataset: Dataset, shapes: Any) -> Program:
+    """The shared program of this structure, built if need be; the least used are dropped."""
+    structure = tuple(config[k.name] for k in scenario.knobs if k.stage == "graph")
+    rows = tuple((name, a.shape, a.dtype.str) for name, a in dataset.train.items())
+    key = (scenario.name, structure, tuple(shapes.items()), rows)
+    with _lock:
+        if key not in _programs:
+            _programs[key] = Program(scenario, config, shapes)
+        _programs.move_to_end(key)
+        while len(_programs) > KEPT_PROGRAMS:
+            _programs.popitem(last=False)
+        return _programs[key]
