@@ -325,13 +325,12 @@ SCENARIO = Scenario(
         Preset(
             "mended",
             "Mended",
-            "Bases kept above ε, exponents bounded, a calm start.",
+            "Bases kept above ε, exponents bounded, small weights at first.",
             {
                 "power": "safe_offset",
                 "exponents": "bounded",
-                "start": "near_one",
                 "attention_scaling": True,
-                "attention_initialiser": "glorot_normal",
+                "weight_std": 0.03,
                 "learning_rate": 0.03,
             },
         ),

@@ -52,7 +52,7 @@ class Knob:
 
 def format_number(value: float) -> str:
     """Shortest text that reads back as the same float: `1e-07` becomes `1e-7`."""
-    if float(value).is_integer() and abs(value) < 1e6:
+    if float(value).is_integer() and abs(value) < 1e15:
         return str(int(value))
     mantissa, _, exponent = repr(float(value)).partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -36,7 +36,7 @@ FEWEST_PAIRS = 8
 
 def load(config: Config, content: bytes | None) -> Dataset:
     length, limit = int(config["seq_len"]), int(config["vocabulary"])
-    everything = default_pairs() if content is None else read_pairs(content)
+    everything = default_pairs() if content is None else read_pairs(content, max_words=length - 1)
     pairs = fitting(everything, length)
     if len(pairs) < FEWEST_PAIRS:
         raise BadInput(

@@ -7,6 +7,7 @@ is simply the state that was passed in.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -321,4 +322,5 @@ def program_for(scenario: Scenario, config: Config, dataset: Dataset, shapes: An
         _programs.move_to_end(key)
         while len(_programs) > KEPT_PROGRAMS:
             _programs.popitem(last=False)
+            gc.unfreeze()  # `settle` froze it; the next collection shall find it
         return _programs[key]

@@ -64,6 +64,10 @@ class Trainer:
         """Number of the step that comes next."""
         return int(self.state.step)
 
+    def compile(self) -> None:
+        """Trace the burst now, so that the first step does not wait for it."""
+        self._burst(self.program, 0, stop_at_bad=True)
+
     def advance(self, steps: int) -> Rows:
         """Take up to `steps` steps in one compiled burst and return what was measured.
 

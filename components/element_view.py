@@ -1,0 +1,81 @@
+"""Element view: which entries of one parameter's gradient are finite."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from models.training.live import LiveRun, RunView
+from models.training.trainer import Snapshot
+
+from .figures import element_heatmap
+from .plotly_view import Click, plotly_view
+
+LATEST = "latest"
+
+
+def show(
+    run: LiveRun, view: RunView, click: Click | None, which: Literal["raw", "applied"], dark: bool
+) -> None:
+    """The entries of the parameter that was clicked or chosen, at the latest or at a bad step."""
+    name = run.scenario.name
+    parameter_key, moment_key = f"{name}/element", f"{name}/moment"
+    follow_click(view, click, parameter_key, moment_key)
+    moments = [LATEST, *(snapshot.step for snapshot in view.snapshots)]
+    if st.session_state.get(moment_key) not in moments:
+        st.session_state[moment_key] = moments[-1] if view.status == "halted" else LATEST
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        parameter = st.selectbox(
+            "Entries of",
+            view.history.parameters,
+            index=None,
+            placeholder="a parameter",
+            key=parameter_key,
+            width=260,
+        )
+        moment = st.selectbox(
+            "at",
+            moments,
+            key=moment_key,
+            format_func=lambda m: "the next step" if m == LATEST else f"bad step {m:,}",
+            width=200,
+        )
+    if parameter is None:
+        return
+    snapshot = snapshot_at(view, moment)
+    gradients = run.gradients(snapshot)
+    if gradients is None:
+        return
+    values = getattr(gradients, which)[parameter]
+    title = f"{parameter}, {'after clipping' if which == 'applied' else 'raw'}"
+    plotly_view(
+        element_heatmap(values, title, dark=dark),
+        key=f"{name}/elements",
+        label=f"Entries of the gradient of {parameter}",
+    )
+
+
+def follow_click(view: RunView, click: Click | None, parameter_key: str, moment_key: str) -> None:
+    """A new click on the heatmap chooses its parameter and, on a bad step, that step."""
+    serial_key = f"{parameter_key}/click"
+    if click is None or click.serial == st.session_state.get(serial_key):
+        return
+    st.session_state[serial_key] = click.serial
+    if click.y not in view.history.parameters:
+        return
+    st.session_state[parameter_key] = click.y
+    column = click.point[1]
+    bad = [s.step for s in view.snapshots if covers(view, column, s.step)]
+    st.session_state[moment_key] = bad[0] if bad else LATEST
+
+
+def covers(view: RunView, column: int, step: int) -> bool:
+    history = view.history
+    if column >= len(history.first_step):
+        return False
+    return bool(history.first_step[column] <= step <= history.last_step[column])
+
+
+def snapshot_at(view: RunView, moment: int | str) -> Snapshot | None:
+    return next((s for s in view.snapshots if s.step == moment), None)

@@ -1,0 +1,137 @@
+"""Live view: the pictures of a run, refreshed in place while it trains."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import streamlit as st
+
+from models.scenarios.contract import Curves, Matrix, Outcome
+from models.training.live import LiveRun, RunView
+
+from . import element_view
+from .desk import Desk, registry
+from .figures import health_heatmap, loss_curve, norm_curves, update_ratio_curves
+from .figures.outcome import curves_figure, matrix_figure
+from .plotly_view import Click, is_dark, plotly_view
+
+REFRESH_SECONDS = 0.45
+CROWD = 3  # from as many training runs on, each browser refreshes half as often
+
+STATUS = {
+    "building": ("Building the graph", ":material/hourglass_top:", "gray"),
+    "paused": ("Paused", ":material/pause_circle:", "gray"),
+    "running": ("Training", ":material/play_circle:", "blue"),
+    "halted": ("Halted before a non-finite step", ":material/error:", "red"),
+    "failed": ("Failed", ":material/dangerous:", "red"),
+}
+
+
+def show(desk: Desk) -> None:
+    """Draw the run of this desk; while it trains or is built, again every `REFRESH_SECONDS`."""
+    run = desk.run
+    live = run is not None and run.status in ("running", "building")
+    seconds = REFRESH_SECONDS * (2 if registry().running >= CROWD else 1)
+    st.fragment(_show, run_every=seconds if live else None)(desk, live)
+
+
+def _show(desk: Desk, live: bool) -> None:
+    run = desk.run
+    view = run.view() if run else None
+    if run is None or view is None:
+        st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
+        return
+    draw(run, view)
+    if live != (view.status in ("running", "building")):
+        st.rerun()  # training ended by itself: buttons and refresh have to follow
+
+
+def draw(run: LiveRun, view: RunView) -> None:
+    """All pictures of one moment of a run."""
+    status_line(view)
+    name, dark = run.scenario.name, is_dark()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.markdown("**Gradient health** — parameters × steps, click a cell for its entries")
+        which: Literal["raw", "applied"] = st.segmented_control(
+            "Gradients",
+            ["raw", "applied"],
+            default="raw",
+            required=True,
+            key=f"{name}/which",
+            format_func={"raw": "raw", "applied": "after clipping"}.__getitem__,
+            label_visibility="collapsed",
+        )
+    click = plotly_view(
+        health_heatmap(view.history, which, dark=dark),
+        key=f"{name}/heatmap",
+        label=f"Gradient health over the steps: {summary(view)}",
+    )
+    element_view.show(run, view, click, which, dark)
+    charts(view, name, which, dark)
+
+
+def status_line(view: RunView) -> None:
+    words, icon, colour = STATUS[view.status]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge(words, icon=icon, color=colour)
+        if view.message:
+            st.markdown(f"`{view.message}`")
+        if view.rescaled_steps:
+            st.markdown(
+                f"Loss scale {view.loss_scale:,.6g}; {view.rescaled_steps:,} overflows skipped, "
+                "which is normal."
+            )
+    total = len(view.history.parameters)
+    with st.container(horizontal=True):
+        st.metric("Step", f"{view.step:,}", border=True)
+        st.metric("Loss", "–" if view.loss is None else f"{view.loss:.5g}", border=True)
+        st.metric("Steps per second", f"{view.steps_per_second:,.0f}", border=True)
+        st.metric("Finite parameters", f"{view.finite} of {total}", border=True)
+        first = view.first_bad_step
+        st.metric("First bad step", "none" if first is None else f"{first:,}", border=True)
+
+
+def summary(view: RunView) -> str:
+    total = len(view.history.parameters)
+    return f"at step {view.step:,}, {view.finite} of {total} parameters have finite gradients"
+
+
+def charts(view: RunView, name: str, which: Literal["raw", "applied"], dark: bool) -> None:
+    left, right = st.columns(2)
+    with left:
+        titled("Loss", loss_curve(view.history, dark=dark), f"{name}/loss", "Loss over the steps")
+        titled(
+            "Update / weight",
+            update_ratio_curves(view.history, dark=dark),
+            f"{name}/ratio",
+            "Norm of the update over norm of the weights, per parameter",
+        )
+    with right:
+        titled(
+            "Gradient norm",
+            norm_curves(view.history, which, dark=dark),
+            f"{name}/norms",
+            "Norm of the gradient, per parameter",
+        )
+        if view.outcome is not None:
+            show_outcome(view.outcome, name, dark)
+
+
+def show_outcome(outcome: Outcome, name: str, dark: bool) -> None:
+    metrics = ", ".join(f"{label} {value:.3f}" for label, value in outcome.metrics.items())
+    for i, panel in enumerate(outcome.panels):
+        title = f"{panel.title} — {metrics}"
+        if isinstance(panel, Curves):
+            titled(title, curves_figure(panel, dark=dark), f"{name}/panel{i}", panel.title)
+        elif isinstance(panel, Matrix):
+            titled(title, matrix_figure(panel, dark=dark), f"{name}/panel{i}", panel.title)
+        else:
+            st.markdown(f"**{title}**")
+            marks = ["✓" if good else "✗" for good in panel.good]
+            columns = dict(zip(panel.columns, zip(*panel.rows, strict=True), strict=True))
+            st.dataframe({"": marks, **columns}, hide_index=True, height=320)
+
+
+def titled(title: str, figure: dict[str, Any], key: str, label: str) -> Click | None:
+    st.markdown(f"**{title}**")
+    return plotly_view(figure, key=key, label=label)

@@ -1,0 +1,23 @@
+"""What every page begins with."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from models.training.warm import warm_up
+
+PAGES = (
+    ("app.py", "Home", ":material/home:"),
+    ("pages/laboratory.py", "Laboratory", ":material/science:"),
+)
+
+
+def begin_page(title: str) -> None:
+    """Page settings and navigation; must be the page's first call. TensorFlow loads behind it."""
+    st.set_page_config(
+        page_title=f"{title} · NaNatomy", page_icon=":material/emergency:", layout="wide"
+    )
+    with st.sidebar, st.container(horizontal=True, gap="small"):
+        for path, label, icon in PAGES:
+            st.page_link(path, label=label, icon=icon)
+    warm_up()
