@@ -99,7 +99,7 @@ def read_query(query: dict[str, str]) -> Settings:
         try:
             return read()
         except BadInput as error:
-            notices.append(f"{error.sentence} The default is used.")
+            notices.append(f"{error.sentence} The link is ignored there.")
             return default
 
     first = next(iter(scenarios().values()))

@@ -34,7 +34,8 @@ HOVER = (
     "<br>NaN %{customdata[0]:,d}, +Inf %{customdata[1]:,d}, −Inf %{customdata[2]:,d}"
     " of %{customdata[5]:,d}"
     "<br>zero %{customdata[3]:,d}, subnormal %{customdata[4]:,d}"
-    "<br>largest finite about %{customdata[6]:.1~g}, norm about %{customdata[7]:.1~g}<extra></extra>"
+    "<br>largest finite about %{customdata[6]:.1~g}, norm about %{customdata[7]:.1~g}"
+    "<extra></extra>"
 )
 
 
