@@ -6,6 +6,7 @@ import functools
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
