@@ -88,8 +88,9 @@ def loss(parameters: Tensors, batch: Tensors, knobs: Mapping[str, Any]) -> Any:
     if knobs["form"] == "product":
         terms = y * w1 * tf.math.log(p) + (1 - y) * w0 * tf.math.log(1 - p)
     elif knobs["form"] == "double_where":
-        p1 = tf.where(y == 1, p, 0.5)
-        p0 = tf.where(y == 1, 0.5, p)
+        harmless = tf.constant(0.5, p.dtype)
+        p1 = tf.where(y == 1, p, harmless)
+        p0 = tf.where(y == 1, harmless, p)
         terms = tf.where(y == 1, w1 * tf.math.log(p1), w0 * tf.math.log(1 - p0))
     else:
         terms = tf.where(y == 1, w1 * tf.math.log(p), w0 * tf.math.log(1 - p))

@@ -74,6 +74,7 @@ class LiveRun:
         self._error = ""
         self._trainer: Trainer | None = None
         self._outcome: Outcome | None = None
+        self._inspected: tuple[Snapshot, Gradients] | None = None
         self._outcome_due = 0.0
         self._burst_steps = 1
         self._speed = 0.0
@@ -118,7 +119,7 @@ class LiveRun:
         """End the run and drop what it holds; a burst under way is finished and forgotten."""
         with self._lock:
             self._closed, self._steps_wanted = True, 0
-            self._trainer = self._outcome = None
+            self._trainer = self._outcome = self._inspected = None
 
     def wait_until_built(self, timeout: float | None = None) -> bool:
         """Block until the first step could be taken (or building failed)."""
@@ -158,15 +159,23 @@ class LiveRun:
             return "failed"
         if self._trainer is None:
             return "building"
-        if self._steps_wanted > 0:
+        if self._steps_wanted > 0 or self._queued:  # a paused run finishes its burst first
             return "running"
         return "halted" if self._trainer.halted else "paused"
 
     def gradients(self, snapshot: Snapshot | None = None) -> Gradients | None:
         """Gradients in full at a snapshot, or at the step that comes next; computed by the caller's
-        thread, while training goes on."""
+        thread, while training goes on. Those of the last snapshot asked for are kept."""
         trainer = self._trainer
-        return trainer.gradients(snapshot) if trainer else None
+        if trainer is None:
+            return None
+        if snapshot is None:
+            return trainer.gradients()
+        kept, gradients = self._inspected or (None, None)
+        if kept is not snapshot or gradients is None:
+            gradients = trainer.gradients(snapshot)
+            self._inspected = (snapshot, gradients)
+        return gradients
 
     # What the workers do.
 
@@ -198,12 +207,13 @@ class LiveRun:
 
     def _build(self) -> None:
         trainer = Trainer(self.scenario, self._config, self.dataset)
-        trainer.compile()
+        new = trainer.compile()
         with self._lock:
             if not self._closed:
                 self._trainer = trainer
         self._ready.set()
-        settle()
+        if new:
+            settle()
         if not self.running:
             self._look(trainer)
 
@@ -228,8 +238,8 @@ class LiveRun:
         began = time.perf_counter()
         taken = len(trainer.advance(steps).step)
         seconds = time.perf_counter() - began
-        self._speed = _blend(self._speed, taken / seconds)
         if taken == steps:  # else a bad step ended it, and its time says little
+            self._speed = _blend(self._speed, taken / seconds)
             fitting = self._burst_steps * BURST_SECONDS / seconds
             self._burst_steps = int(np.clip(fitting, 1, 2 * self._burst_steps))
         with self._lock:

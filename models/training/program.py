@@ -84,6 +84,7 @@ class Program:
             self.weight_dtype,
             loss_scaling=self._sixteen_bits and bool(config["loss_scaling"]),
         )
+        self.traced = False
         self._burst = tf.function(self._build_burst, autograph=False)
         self._gradients = tf.function(self._build_gradients, autograph=False)
         self._predict = tf.function(self._build_predict, autograph=False)
@@ -129,6 +130,7 @@ class Program:
             tf.constant(stop_at_bad),
             monitor,
         )
+        self.traced = True
         return state, self._unpack(rows.numpy())
 
     def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:

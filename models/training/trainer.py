@@ -7,6 +7,7 @@ thread at a time; what it hands out (state, rows, views) is never mutated and ma
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import dataclass
 
@@ -64,9 +65,12 @@ class Trainer:
         """Number of the step that comes next."""
         return int(self.state.step)
 
-    def compile(self) -> None:
-        """Trace the burst now, so that the first step does not wait for it."""
+    def compile(self) -> bool:
+        """Trace the burst now, so that the first step does not wait for it; False if another run
+        of the same structure has done so already."""
+        new = not self.program.traced
         self._burst(self.program, 0, stop_at_bad=True)
+        return new
 
     def advance(self, steps: int) -> Rows:
         """Take up to `steps` steps in one compiled burst and return what was measured.
@@ -117,7 +121,7 @@ class Trainer:
         except tf.errors.InvalidArgumentError as error:
             if not self.scenario.checks:
                 raise
-            message = error.message.splitlines()[0]
+            message = _what_a_check_said(error.message)
         self.state, taken = before, []
         while True:  # the burst's steps are lost with it: take them singly up to the check
             try:
@@ -162,3 +166,9 @@ class Trainer:
         self.bad_steps += len(bad)
         self.rescaled_steps += int(np.sum(rows.status == RESCALED))
         self.last_rows = rows.last()
+
+
+def _what_a_check_said(message: str) -> str:
+    """The check's own sentence out of TensorFlow's account of where in the graph it stands."""
+    said = [line for line in message.splitlines() if "Tensor had" in line]
+    return re.sub(r"b'([^']*)'", r"\1", said[0]) if said else message.splitlines()[0]

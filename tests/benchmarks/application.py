@@ -1,0 +1,119 @@
+"""How fast the application answers, in a real browser on this machine.
+
+    python tests/benchmarks/application.py
+
+Prints seconds from navigation to the home page's first paint in a fresh server; from the click on
+Start to the first column of the heatmap, fresh and warm, for each scenario; and the steps a second
+beside a refreshing browser as a share of those without one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+
+from models.scenarios import scenario, scenarios  # noqa: E402
+from models.training.live import LiveRun  # noqa: E402
+from tests.browser.conftest import CHROMIUM_ARGS, running_server  # noqa: E402
+
+SECONDS = 8.0
+STEP = """() => { const tile = [...document.querySelectorAll('[data-testid=stMetric]')]
+    .find(tile => tile.innerText.startsWith('Step\\n'))
+    return tile ? Number(tile.innerText.split('\\n').at(-1).replaceAll(',', '')) : -1 }"""
+FIRST_COLUMN = f"""() => ({STEP})() > 0 || document.body.innerText.includes('Halted before')"""
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        with running_server(ROOT / "app.py", Path(folder)) as url:
+            yield url
+
+
+def first_paint(browser: Browser) -> float:
+    with server() as url:
+        page = browser.new_page()
+        began = time.perf_counter()
+        page.goto(url)
+        page.get_by_role("heading", name=re.compile("gradients")).wait_for()
+        return time.perf_counter() - began
+
+
+def start_to_column(browser: Browser, url: str, name: str) -> float:
+    page = browser.new_page()
+    page.goto(f"{url}laboratory?scenario={name}")
+    start = page.get_by_role("button", name=re.compile("^Start"))
+    start.wait_for(timeout=60_000)
+    began = time.perf_counter()
+    start.click()
+    page.wait_for_function(FIRST_COLUMN, timeout=60_000, polling=20)
+    seconds = time.perf_counter() - began
+    page.close()
+    return seconds
+
+
+def beside_a_browser(browser: Browser) -> float:
+    """Steps a second, as the run counts them, while a browser refreshes every half second."""
+    with server() as url:
+        page = browser.new_page()
+        page.goto(f"{url}laboratory?scenario=balanced_loss&preset=mended")
+        page.get_by_text("Finite parameters").wait_for(timeout=60_000)
+        page.get_by_role("button", name=re.compile("^Start")).click()
+        page.wait_for_timeout(4000)
+        return rate(lambda: steps(page))
+
+
+def alone() -> float:
+    balanced = scenario("balanced_loss")
+    config = balanced.config("mended")
+    run = LiveRun(balanced, config, balanced.load(config, None))
+    run.wait_until_built()
+    run.start()
+    time.sleep(4)
+    result = rate(lambda: run.view().step)  # type: ignore[union-attr]
+    run.close()
+    return result
+
+
+def steps(page: Page) -> int:
+    return int(page.evaluate(STEP))
+
+
+def rate(count: Any) -> float:
+    before, began = count(), time.perf_counter()
+    time.sleep(SECONDS)
+    return (count() - before) / (time.perf_counter() - began)
+
+
+def main() -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=CHROMIUM_ARGS
+        )
+        print(f"home page, first paint in a fresh server   {first_paint(browser):6.2f} s (≤ 2)")
+        for name in scenarios():
+            with server() as url:
+                fresh = start_to_column(browser, url, name)
+                warm = min(start_to_column(browser, url, name) for _ in range(3))
+            print(f"{name:15} start → column, fresh     {fresh:6.2f} s (≤ 4)")
+            print(f"{name:15} start → column, warm      {warm:6.2f} s (≤ 1.5)")
+        beside = beside_a_browser(browser)
+        browser.close()
+    share = beside / alone()
+    print(f"training beside a refreshing browser       {share:6.2f} × headless (≥ 0.7)")
+
+
+if __name__ == "__main__":
+    main()
