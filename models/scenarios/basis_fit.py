@@ -175,7 +175,7 @@ KNOBS = (
             "exp_log": "exp(b·log max(x, ε))",
             "sign_preserving": "sign(x)·max(|x|, ε)^b",
         },
-        help="How a base is raised to a learned exponent: by tf.pow as posted, or kept away from 0.",
+        help="How a base is raised to an exponent: by tf.pow as posted, or kept away from 0.",
     ),
     Number(
         name="epsilon",

@@ -128,7 +128,7 @@ class Program:
             train,
             tf.constant(steps),
             tf.constant(stop_at_bad),
-            monitor,
+            monitor=monitor,
         )
         self.traced = True
         return state, self._unpack(rows.numpy())
@@ -153,7 +153,7 @@ class Program:
     # What is traced.
 
     def _build_burst(
-        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, monitor: bool
+        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, *, monitor: bool
     ) -> Any:
         parameters = len(self.names)
         width = 3 + (parameters * (2 * len(FIELDS) + 1) if monitor else 0)

@@ -37,9 +37,11 @@ FIRST_COLUMN = f"""() => ({STEP})() > 0 || document.body.innerText.includes('Hal
 
 @contextmanager
 def server() -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as folder:
-        with running_server(ROOT / "app.py", Path(folder)) as url:
-            yield url
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_server(ROOT / "app.py", Path(folder)) as url,
+    ):
+        yield url
 
 
 def first_paint(browser: Browser) -> float:
