@@ -1,0 +1,168 @@
+"""What let a cause through: whether its value was used at all, and what its divisor counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .observe import FORWARD, Operation
+from .values import Values, array, at, is_numeric
+from .walk import Cause, Walk
+
+MASKED, LOST_EPSILON = "masked-branch", "lost-epsilon"
+EMPTY, LOSS_SCALE, STEP = "empty-count", "loss-scale", "step-too-large"
+
+_SAME_PLACE = frozenset("AddN AddV2 Add Sub Neg Cast Identity Mul RealDiv Conj StopGradient".split())
+_RESHAPED = frozenset(
+    "Reshape Sum Mean Tile BroadcastTo Transpose ExpandDims Squeeze Pack Unpack ConcatV2 Slice".split()
+)
+_SELECTS = frozenset({"Select", "SelectV2"})
+_UNUSED = frozenset(
+    """StridedSliceGrad UnsortedSegmentSum ScatterNd Pad PadV2 TensorScatterUpdate
+    ResourceScatterAdd""".split()
+)
+_ACTIVATION_GRADIENTS = frozenset(
+    """EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SigmoidGrad SoftplusGrad SqrtGrad RsqrtGrad
+    TanhGrad""".split()
+)
+_COUNTS = frozenset(
+    """Sum Mean Size Prod Bincount DenseBincount UnsortedSegmentSum SegmentSum SegmentMean Max
+    CountNonzero""".split()
+)
+_ON_THE_WAY_TO_A_COUNT = (
+    "Cast", "Identity", "Reshape", "Squeeze", "ExpandDims", "StridedSlice", "GatherV2", "Maximum",
+    "Mul", "AddV2", "Sub", "Pack", "BroadcastTo", "Transpose", "Neg",
+)  # fmt: skip
+
+
+class Dependence:
+    """Which tensors of the forward pass change, differentiably, with a variable."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._moving: set[int] = set()
+        for seen in walk.replay.observation.operations:
+            if seen.stage != FORWARD:
+                break
+            reads = bool(seen.inputs) and getattr(seen.inputs[0], "dtype", None) == "resource"
+            if reads or any(id(t) in self._moving and is_numeric(t) for t in seen.inputs):
+                self._moving.update(id(t) for t in seen.outputs if is_numeric(t))
+        self._moving.update(id(v) for v in walk.replay.variables.values())
+
+    def __call__(self, tensor: Any) -> bool:
+        return id(tensor) in self._moving
+
+
+def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60) -> bool:
+    """Whether the value was not used (an untaken select, a zero mask, an element left out) and
+    became NaN on the way back by meeting that zero."""
+    made = walk.replay.observation.made
+    for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
+        for seen in walk.path(cause, target)[:limit]:
+            if any(_from_mask(made, depends, t, index) for t, index in _zeros(walk.values, seen)):
+                return True
+    return False
+
+
+def _zeros(values: Values, seen: Operation) -> list[tuple[Any, tuple[int, ...]]]:
+    """Inputs that are exactly 0 where the output is NaN by 0 · Inf or 0 · NaN."""
+    if seen.op not in ("Mul", "RealDiv", "Pow") and seen.op not in _ACTIVATION_GRADIENTS:
+        return []
+    bad = values.bad(seen.outputs[0])
+    if bad is None or (seen.op in ("RealDiv", "Pow") and seen.forward is None):
+        return []
+    nan = np.isnan(array(seen.outputs[0]))
+    candidates = seen.inputs[:1] if seen.op == "RealDiv" else seen.inputs
+    found = []
+    for tensor in candidates:
+        if is_numeric(tensor):
+            zero = np.broadcast_to(array(tensor) == 0, nan.shape) & nan
+            if zero.any():
+                index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
+                found.append((tensor, index))
+    return found
+
+
+def _from_mask(
+    made: dict[int, Operation],
+    depends: Dependence,
+    tensor: Any,
+    index: tuple[int, ...] | None,
+    depth: int = 40,
+) -> bool:
+    """Whether a zero was put there by a select or a mask, and not by the arithmetic of the model."""
+    seen = made.get(id(tensor))
+    if seen is None or seen.phase == FORWARD:
+        return not depends(tensor)
+    if depth == 0:
+        return False
+    if seen.op in _UNUSED:
+        return True
+    follow: Sequence[Any] = ()
+    if seen.op in _SELECTS:
+        if seen.forward is None or seen.forward.op not in _SELECTS:
+            return False
+        chosen = _picked(seen, index)
+        if made.get(id(chosen)) is None or made[id(chosen)].op in ("Fill", "ZerosLike"):
+            return True
+        follow = [chosen]
+    elif seen.op in _SAME_PLACE or seen.op in _ACTIVATION_GRADIENTS:
+        follow = [t for t in seen.inputs if is_numeric(t) and _is_zero(t, index, seen.outputs[0])]
+        if seen.op in _ACTIVATION_GRADIENTS:
+            follow = [t for t in follow if t is not _activation(seen)]
+    elif seen.op in _RESHAPED:
+        follow = [t for t in seen.inputs[:1] if is_numeric(t)]
+        index = None
+    return any(_from_mask(made, depends, t, index, depth - 1) for t in follow)
+
+
+def _activation(seen: Operation) -> Any:
+    return seen.inputs[0] if seen.op in ("SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad") else seen.inputs[1]
+
+
+def _picked(seen: Operation, index: tuple[int, ...] | None) -> Any:
+    condition, yes, no = seen.inputs
+    if index is None:
+        return no if not np.any(condition.numpy()) else yes
+    taken = at(np.asarray(condition.numpy()), index, tuple(seen.outputs[0].shape))
+    return yes if taken else no
+
+
+def _is_zero(tensor: Any, index: tuple[int, ...] | None, output: Any) -> bool:
+    values = array(tensor)
+    if index is not None:
+        value = at(values, index, tuple(output.shape))
+        if value is not None:
+            return bool(value == 0)
+    return bool((values == 0).any())
+
+
+def empty_count(walk: Walk, divisor: Any, depends: Dependence) -> bool:
+    """Whether a zero divisor is the count of a mask or of a class that is absent."""
+    made = walk.replay.observation.made
+    level, known = [divisor], set()
+    for _ in range(8):
+        following: list[Any] = []
+        for tensor in level:
+            seen = made.get(id(tensor))
+            if seen is None or seen.index in known:
+                continue
+            known.add(seen.index)
+            if seen.op in _COUNTS and _counts_nothing(made, seen, depends):
+                return True
+            if seen.op in _ON_THE_WAY_TO_A_COUNT:
+                following += list(seen.inputs)
+        level = following
+    return False
+
+
+def _counts_nothing(made: dict[int, Operation], seen: Operation, depends: Dependence) -> bool:
+    counted = seen.inputs[0]
+    maker = made.get(id(counted))
+    if depends(counted) or (maker is not None and maker.op in ("Square", "SquaredDifference", "Exp")):
+        return False
+    values = np.asarray(counted.numpy())
+    if values.dtype.kind in "SO":
+        return True
+    return bool(np.isin(values, (0, 1)).all()) or values.dtype.kind in "iub"
