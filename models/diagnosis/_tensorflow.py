@@ -57,6 +57,7 @@ class Observer(Protocol):
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
     """Tells `observer` of every eager operation that this thread runs, and of nothing else."""
+    from tensorflow.python.autograph.core import ag_ctx  # noqa: PLC0415
     from tensorflow.python.eager import context  # noqa: PLC0415
     from tensorflow.python.util import traceback_utils  # noqa: PLC0415
 
@@ -76,7 +77,9 @@ def observed(observer: Observer) -> Iterator[None]:
         traceback_utils.disable_traceback_filtering()
         here.add_op_callback(callback)
         try:
-            yield
+            # Run eagerly, loops need no rewriting, and the frames are the user's own.
+            with ag_ctx.ControlStatusCtx(ag_ctx.Status.DISABLED):
+                yield
         finally:
             here.remove_op_callback(callback)
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .observe import FORWARD, Operation
-from .values import Values, array, at, is_numeric
+from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
 
 MASKED, LOST_EPSILON = "masked-branch", "lost-epsilon"
@@ -27,6 +27,7 @@ _ACTIVATION_GRADIENTS = frozenset(
     """EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SigmoidGrad SoftplusGrad SqrtGrad RsqrtGrad
     TanhGrad""".split()
 )
+_CHAIN_RULE = _ACTIVATION_GRADIENTS | {"RealDiv", "Reciprocal", "ReciprocalGrad", "InvGrad"}
 _COUNTS = frozenset(
     """Sum Mean Size Prod Bincount DenseBincount UnsortedSegmentSum SegmentSum SegmentMean Max
     CountNonzero""".split()
@@ -60,28 +61,41 @@ def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60
     made = walk.replay.observation.made
     for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
         for seen in walk.path(cause, target)[:limit]:
-            if any(_from_mask(made, depends, t, index) for t, index in _zeros(walk.values, seen)):
+            own = seen is cause.operation and cause.given is None
+            bad = cause.mask if own else walk.values.bad(seen.outputs[0])
+            zeros = _zeros(made, seen, bad)
+            if any(_from_mask(made, depends, t, index) for t, index in zeros):
                 return True
     return False
 
 
-def _zeros(values: Values, seen: Operation) -> list[tuple[Any, tuple[int, ...]]]:
-    """Inputs that are exactly 0 where the output is NaN by 0 · Inf or 0 · NaN."""
-    if seen.op not in ("Mul", "RealDiv", "Pow") and seen.op not in _ACTIVATION_GRADIENTS:
+def _zeros(
+    made: dict[int, Operation], seen: Operation, bad: Mask | None
+) -> list[tuple[Any, tuple[int, ...]]]:
+    """Inputs that are exactly 0 where the output is bad by 0 · Inf or 0 · NaN: on the way back only
+    the incoming gradient, for a local derivative of 0 hides nothing."""
+    backward = seen.phase != FORWARD
+    if bad is None or not (seen.op == "Mul" or (backward and seen.op in _CHAIN_RULE)):
         return []
-    bad = values.bad(seen.outputs[0])
-    if bad is None or (seen.op in ("RealDiv", "Pow") and seen.forward is None):
-        return []
-    nan = np.isnan(array(seen.outputs[0]))
-    candidates = seen.inputs[:1] if seen.op == "RealDiv" else seen.inputs
     found = []
-    for tensor in candidates:
-        if is_numeric(tensor):
-            zero = np.broadcast_to(array(tensor) == 0, nan.shape) & nan
-            if zero.any():
-                index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
-                found.append((tensor, index))
+    for tensor in seen.inputs:
+        if not is_numeric(tensor) or (backward and not _carries(made, seen, tensor)):
+            continue
+        zero = np.broadcast_to(array(tensor) == 0, bad.shape) & bad
+        if zero.any():
+            index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
+            found.append((tensor, index))
     return found
+
+
+def _carries(made: dict[int, Operation], seen: Operation, tensor: Any, depth: int = 6) -> bool:
+    """Whether an operand holds the incoming gradient and not just a local derivative."""
+    maker = made.get(id(tensor))
+    if maker is None or maker.phase == FORWARD:
+        return False
+    if maker.forward is not seen.forward or maker.op == "AddN":
+        return True
+    return depth > 0 and any(_carries(made, seen, t, depth - 1) for t in maker.inputs)
 
 
 def _from_mask(
@@ -103,30 +117,31 @@ def _from_mask(
     if seen.op in _SELECTS:
         if seen.forward is None or seen.forward.op not in _SELECTS:
             return False
-        chosen = _picked(seen, index)
-        if made.get(id(chosen)) is None or made[id(chosen)].op in ("Fill", "ZerosLike"):
+        picked = _picked(seen, index)
+        if any(id(t) not in made or made[id(t)].op in ("Fill", "ZerosLike") for t in picked):
             return True
-        follow = [chosen]
+        follow = picked
     elif seen.op in _SAME_PLACE or seen.op in _ACTIVATION_GRADIENTS:
         follow = [t for t in seen.inputs if is_numeric(t) and _is_zero(t, index, seen.outputs[0])]
-        if seen.op in _ACTIVATION_GRADIENTS:
-            follow = [t for t in follow if t is not _activation(seen)]
+        if seen.forward is None or seen.forward.op not in ("Mul", "RealDiv", "MatMul"):
+            # Only a factor that the program multiplied by can be a mask.
+            follow = [t for t in follow if _carries(made, seen, t)]
     elif seen.op in _RESHAPED:
         follow = [t for t in seen.inputs[:1] if is_numeric(t)]
-        index = None
+        if follow and follow[0].shape != seen.outputs[0].shape:
+            index = None
     return any(_from_mask(made, depends, t, index, depth - 1) for t in follow)
 
 
-def _activation(seen: Operation) -> Any:
-    return seen.inputs[0] if seen.op in ("SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad") else seen.inputs[1]
-
-
-def _picked(seen: Operation, index: tuple[int, ...] | None) -> Any:
+def _picked(seen: Operation, index: tuple[int, ...] | None) -> list[Any]:
+    """The side that a select took at an element; both that it took somewhere when the element is
+    not known."""
     condition, yes, no = seen.inputs
-    if index is None:
-        return no if not np.any(condition.numpy()) else yes
-    taken = at(np.asarray(condition.numpy()), index, tuple(seen.outputs[0].shape))
-    return yes if taken else no
+    chosen = np.asarray(condition.numpy())
+    if index is not None:
+        taken = at(chosen, index, tuple(seen.outputs[0].shape))
+        return [yes if taken else no]
+    return [side for side, taken in ((yes, chosen.any()), (no, not chosen.all())) if taken]
 
 
 def _is_zero(tensor: Any, index: tuple[int, ...] | None, output: Any) -> bool:

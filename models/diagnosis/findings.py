@@ -173,11 +173,19 @@ class Findings:
         if seen.op == "Log" and self._is_logsumexp(seen, index):
             return m.SOFTMAX
         if seen.op.startswith("FusedBatchNorm"):
-            return m.ZERO_OVER_ZERO if max(map(abs, numbers), default=0) < 1e15 else m.PRODUCT
+            return self._normalisation(seen)
         forward = seen.forward.op if seen.forward is not None else None
         if seen.phase == BACKWARD:
             return m.backward_mechanism(seen.op, numbers, tiny, forward) or m.PRODUCT
         return m.own_mechanism(seen.op, numbers, tiny) or m.PRODUCT
+
+    def _normalisation(self, seen: Operation) -> str:
+        """Fused batch normalisation: its variance of one element, its root of variance + ε at 0, or
+        numbers too large to square."""
+        if max(largest(t) for t in seen.inputs) > limits(seen.inputs[0])[0] ** 0.5:
+            return m.PRODUCT
+        variance = seen.outputs[2] if len(seen.outputs) > 2 else seen.outputs[0]
+        return m.ROOT_ZERO if self.values.finite(variance) else m.ZERO_OVER_ZERO
 
     def _is_logsumexp(self, seen: Operation, index: tuple[int, ...]) -> bool:
         """log of a sum of exponentials that are all exp(−Inf)."""

@@ -41,8 +41,10 @@ def _swallowed(
     if not is_numeric(seen.outputs[0]):
         return False
     dtype = seen.outputs[0].dtype.as_numpy_dtype
-    if seen.op in _GUARDS and seen.written and any(_rounds_away(v, dtype) for v in _written(seen)):
-        return True
+    if seen.op in _GUARDS and seen.written is not None:
+        written = list(_written(seen))
+        if any(_rounds_away(v, dtype) for v in written) or _one_sided(written, seen.outputs[0]):
+            return True
     result = _value(seen.outputs[0], index, shape)
     inputs = [t for t in seen.inputs if is_numeric(t)]
     if depends(seen.outputs[0]):
@@ -86,6 +88,12 @@ def _rounds_away(number: float, dtype: Any) -> bool:
     with np.errstate(over="ignore"):
         rounded = float(np.asarray(number, np.float64).astype(dtype))
     return rounded in (0.0, 1.0, -1.0) and rounded != number
+
+
+def _one_sided(written: list[float], output: Any) -> bool:
+    """Whether bounds ε and 1 stand together: the 1 was 1 − ε before rounding, even in Python."""
+    spacing = limits(output)[2]
+    return 1.0 in written and any(0 < v < spacing / 2 for v in written)
 
 
 def _written(seen: Operation) -> Iterator[float]:

@@ -53,7 +53,7 @@ class Frames:
 
 
 def _kind_of_file(name: str) -> int:
-    if name.startswith(("<frozen", "<__")):
+    if name.startswith(("<frozen", "<__")) or "__autograph_generated_file" in name:
         return LIBRARY
     if name.startswith(_HERE):
         # The wrappers around calls stand between two frames of the program.
