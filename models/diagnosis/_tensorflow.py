@@ -26,8 +26,6 @@ _observing = threading.local()
 _observers = 0
 _originals: list[tuple[Any, str, Any]] = []
 
-# Built by TensorFlow for its own vectorisation; it cannot run operation by operation.
-_GRAPH_ONLY = ("tensorflow.python.ops.parallel_for",)
 _WRITES = (
     "assign",
     "assign_add",
@@ -112,6 +110,7 @@ def _open() -> None:
     from tensorflow.python.eager import execute  # noqa: PLC0415
     from tensorflow.python.eager.polymorphic_function import polymorphic_function  # noqa: PLC0415
     from tensorflow.python.ops import resource_variable_ops  # noqa: PLC0415
+    from tensorflow.python.ops.parallel_for import control_flow_ops  # noqa: PLC0415
 
     with _lock:
         _observers += 1
@@ -120,10 +119,14 @@ def _open() -> None:
         _replace(execute, "execute", execute.execute_with_callbacks)
         function = polymorphic_function.Function
         _replace(function, "__call__", _run_eagerly(function.__call__))
-        variable = resource_variable_ops.BaseResourceVariable
-        for name in _WRITES:
-            if name in vars(variable):
-                _replace(variable, name, _announce_write(getattr(variable, name)))
+        _replace(control_flow_ops, "_pfor_impl", _loop_eagerly(control_flow_ops._pfor_impl))
+        for variable in (
+            resource_variable_ops.BaseResourceVariable,
+            resource_variable_ops.ResourceVariable,
+        ):
+            for name in _WRITES:
+                if name in vars(variable):
+                    _replace(variable, name, _announce_write(vars(variable)[name]))
 
 
 def _close() -> None:
@@ -143,14 +146,31 @@ def _replace(owner: Any, name: str, value: Any) -> None:
 def _run_eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         observer = getattr(_observing, "observer", None)
-        python = self._python_function
-        module = getattr(python, "__module__", None) or ""
-        if observer is None or not _eager() or module.startswith(_GRAPH_ONLY):
+        if observer is None or not _eager():
             return original(self, *args, **kwargs)
         observer.unrolled(self, bool(self._jit_compile))
-        return python(*args, **kwargs)
+        return self._python_function(*args, **kwargs)
 
     return call
+
+
+def _loop_eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`tf.vectorized_map` and Jacobians, one element at a time."""
+    import tensorflow as tf  # noqa: PLC0415
+    from tensorflow.python.ops.parallel_for import control_flow_ops  # noqa: PLC0415
+
+    def loop(loop_fn: Any, iters: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(_observing, "observer", None) is None or not _eager():
+            return original(loop_fn, iters, *args, **kwargs)
+        if control_flow_ops._loop_fn_has_config(loop_fn):
+            with unobserved():
+                return tf.function(lambda: original(loop_fn, iters, *args, **kwargs))()
+        results = [loop_fn(tf.constant(i)) for i in range(int(iters))]
+        return tf.nest.map_structure(
+            lambda *parts: None if parts[0] is None else tf.stack(parts), *results
+        )
+
+    return loop
 
 
 def _announce_write(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .flow import MOVES
 from .observe import FORWARD, Operation
 from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
@@ -14,23 +15,22 @@ from .walk import Cause, Walk
 MASKED, LOST_EPSILON = "masked-branch", "lost-epsilon"
 EMPTY, LOSS_SCALE, STEP = "empty-count", "loss-scale", "step-too-large"
 
-_SAME_PLACE = frozenset("AddN AddV2 Add Sub Neg Cast Identity Mul RealDiv Conj StopGradient".split())
+_SAME_PLACE = frozenset(
+    ["AddN", "AddV2", "Add", "Sub", "Neg", "Cast", "Identity", "Mul", "RealDiv", "Conj", "StopGradient"]
+)
 _RESHAPED = frozenset(
-    "Reshape Sum Mean Tile BroadcastTo Transpose ExpandDims Squeeze Pack Unpack ConcatV2 Slice".split()
+    ["Reshape", "Sum", "Mean", "Tile", "BroadcastTo", "Transpose", "ExpandDims", "Squeeze", "Pack", "Unpack", "ConcatV2", "Slice"]
 )
 _SELECTS = frozenset({"Select", "SelectV2"})
 _UNUSED = frozenset(
-    """StridedSliceGrad UnsortedSegmentSum ScatterNd Pad PadV2 TensorScatterUpdate
-    ResourceScatterAdd""".split()
+    ["StridedSliceGrad", "UnsortedSegmentSum", "ScatterNd", "Pad", "PadV2", "TensorScatterUpdate", "ResourceScatterAdd"]
 )
 _ACTIVATION_GRADIENTS = frozenset(
-    """EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SigmoidGrad SoftplusGrad SqrtGrad RsqrtGrad
-    TanhGrad""".split()
+    ["EluGrad", "LeakyReluGrad", "Relu6Grad", "ReluGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SqrtGrad", "RsqrtGrad", "TanhGrad"]
 )
 _CHAIN_RULE = _ACTIVATION_GRADIENTS | {"RealDiv", "Reciprocal", "ReciprocalGrad", "InvGrad"}
 _COUNTS = frozenset(
-    """Sum Mean Size Prod Bincount DenseBincount UnsortedSegmentSum SegmentSum SegmentMean Max
-    CountNonzero""".split()
+    ["Sum", "Mean", "Size", "Prod", "Bincount", "DenseBincount", "UnsortedSegmentSum", "SegmentSum", "SegmentMean", "Max", "CountNonzero"]
 )
 _ON_THE_WAY_TO_A_COUNT = (
     "Cast", "Identity", "Reshape", "Squeeze", "ExpandDims", "StridedSlice", "GatherV2", "Maximum",
@@ -61,7 +61,7 @@ def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60
     made = walk.replay.observation.made
     for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
         for seen in walk.path(cause, target)[:limit]:
-            own = seen is cause.operation and cause.given is None
+            own = cause.given is None and (seen is cause.operation or seen is cause.through)
             bad = cause.mask if own else walk.values.bad(seen.outputs[0])
             zeros = _zeros(made, seen, bad)
             if any(_from_mask(made, depends, t, index) for t, index in zeros):
@@ -108,7 +108,7 @@ def _from_mask(
     """Whether a zero was put there by a select or a mask, and not by the arithmetic of the model."""
     seen = made.get(id(tensor))
     if seen is None or seen.phase == FORWARD:
-        return not depends(tensor)
+        return not depends(tensor) and _is_mask(made, tensor)
     if depth == 0:
         return False
     if seen.op in _UNUSED:
@@ -131,6 +131,26 @@ def _from_mask(
         if follow and follow[0].shape != seen.outputs[0].shape:
             index = None
     return any(_from_mask(made, depends, t, index, depth - 1) for t in follow)
+
+
+def _is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
+    """Whether a constant was given or made as a mask or a label, not worked out from numbers."""
+    seen = made.get(id(tensor))
+    if seen is None:
+        return True
+    if depth == 0 or not seen.inputs:
+        return False
+    if seen.op in ("OneHot", "Sign", "Floor", "Fill", "ZerosLike"):
+        return True
+    if seen.op == "Cast":
+        return not is_numeric(seen.inputs[0]) or _is_mask(made, seen.inputs[0], depth - 1)
+    if seen.op in MOVES or seen.op in ("Identity", "RealDiv", "Neg", "StopGradient"):
+        return _is_mask(made, seen.inputs[0], depth - 1)
+    if seen.op == "Mul":
+        return any(_is_mask(made, t, depth - 1) and _is_zero(t, None, t) for t in seen.inputs)
+    if seen.op in ("Sub", "AddV2", "Maximum", "Minimum"):
+        return all(_is_mask(made, t, depth - 1) for t in seen.inputs)
+    return False
 
 
 def _picked(seen: Operation, index: tuple[int, ...] | None) -> list[Any]:
@@ -175,7 +195,9 @@ def empty_count(walk: Walk, divisor: Any, depends: Dependence) -> bool:
 def _counts_nothing(made: dict[int, Operation], seen: Operation, depends: Dependence) -> bool:
     counted = seen.inputs[0]
     maker = made.get(id(counted))
-    if depends(counted) or (maker is not None and maker.op in ("Square", "SquaredDifference", "Exp")):
+    if depends(counted) or (
+        maker is not None and maker.op in ("Square", "SquaredDifference", "Exp")
+    ):
         return False
     values = np.asarray(counted.numpy())
     if values.dtype.kind in "SO":

@@ -42,7 +42,16 @@ def differing(replay: Replay, values: Values, targets: int) -> list[Cause]:
         if seen.phase == BACKWARD and seen.op in _SUSPECTS and _suspicious(seen, values):
             output = _compiled(seen)
             bad = ~np.isfinite(array(output))
-            if bad.any():
+            if not bad.any():
+                continue
+            # 1/x and rsqrt are infinite themselves; only sqrt goes wrong on the way back alone.
+            before = seen.forward
+            made = None if before is None else values.bad(before.outputs[0])
+            if before is not None and made is not None and (made & bad).any():
+                causes.append(
+                    Cause(before, before.outputs[0], made & bad, targets, through=seen)
+                )
+            else:
                 causes.append(Cause(seen, output, bad, targets))
     return causes
 

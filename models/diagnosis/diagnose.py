@@ -192,11 +192,11 @@ def _targets(step: Replay, values: Values) -> dict[str, list[Any]]:
 
 
 def _of_failure(step: Replay, values: Values) -> Diagnosis:
-    failure = read_failure(step.failure) if step.failure else None
+    failure = read_failure(step.failure, step.observation) if step.failure else None
     if failure is None or (failure.mechanism is None and not failure.tensors):
         assert step.failure is not None
         raise step.failure
-    health = {name: Health("unconnected") for name in step.variables}
+    health = {name: Health("not computed") for name in step.variables}
     if failure.mechanism is None:
         walk = Walk(step, values, {"loss": failure.tensors})
         origins = Findings(walk, None).origins(None, None, health)
@@ -234,5 +234,3 @@ def _of_compiled(
         "operation by operation is finite."
     )
     return origins, compiled, (note,)
-
-

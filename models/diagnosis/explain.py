@@ -119,7 +119,7 @@ def _where(origin: Origin) -> str:
 def _reach(origin: Origin, variables: dict[str, Health]) -> str:
     names = [n for n in origin.reaches if n in variables]
     loss = " and the loss" if "loss" in origin.reaches else ""
-    connected = [n for n, h in variables.items() if h.state != "unconnected"]
+    connected = [n for n, h in variables.items() if h.state not in ("unconnected", "not computed")]
     if names and len(names) == len(connected) and len(names) > 1:
         return f"; it reached all {len(names)} variables{loss}"
     if names:

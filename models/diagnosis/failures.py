@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import mechanisms as m
-from .lines import USER, Frames, Source, source
+from .lines import GRADIENT, USER, Frames, Source, source
+from .observe import Observation
 from .values import is_numeric
 
 _OP = re.compile(r"\[Op:(\w+)\]|__wrapped__(\w+?)_device")
@@ -37,12 +38,12 @@ class Failure:
     tensors: list[Any]
 
 
-def read_failure(error: Exception) -> Failure | None:
+def read_failure(error: Exception, observation: Observation) -> Failure | None:
     """What a TensorFlow error says about numbers; None when it is about something else."""
     text = str(error)
     found = _OP.search(text)
     op = next((g for g in found.groups() if g), "") if found else ""
-    where, tensors = _place(error)
+    where, tensors = _place(error, observation)
     index: tuple[int, ...] = ()
     numbers: tuple[Any, ...] = ()
     mechanism: str | None = None
@@ -58,7 +59,7 @@ def read_failure(error: Exception) -> Failure | None:
     elif op in m.RULES and m.RULES[op]([0.0], 0.0) == m.DEFINITE and _mentions(text, _SINGULAR):
         mechanism = m.DEFINITE
         numbers = tuple(float(np.ravel(t.numpy())[0]) for t in tensors[:1])
-    elif op != "CheckNumerics":
+    elif op != "CheckNumerics" and all(np.isfinite(t.numpy()).all() for t in tensors):
         return None
     if mechanism == m.DEFINITE and any(not np.isfinite(t.numpy()).all() for t in tensors):
         mechanism = None
@@ -77,12 +78,18 @@ def _frames(error: Exception) -> list[tuple[FrameType, int]]:
     return frames
 
 
-def _place(error: Exception) -> tuple[Source | None, list[Any]]:
-    """The innermost user line of the error, and the tensors the failed call was given."""
+def _place(error: Exception, observation: Observation) -> tuple[Source | None, list[Any]]:
+    """The innermost user line of the error (on the way back that of the operation differentiated),
+    and the tensors the failed call was given."""
     kinds, where, tensors = Frames(), None, []
     for frame, line in _frames(error):
-        if kinds.kind(frame.f_code) == USER:
+        kind = kinds.kind(frame.f_code)
+        if kind == USER:
             where = source(frame.f_code, line)
+        elif kind == GRADIENT:
+            forward = observation.differentiated(frame, kind)
+            if forward is not None:
+                where = source(*forward.place()[:2])
         name = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
         if name.startswith("gen_") and not frame.f_code.co_name.endswith("_eager_fallback"):
             tensors = [v for v in frame.f_locals.values() if is_numeric(v) and hasattr(v, "numpy")]

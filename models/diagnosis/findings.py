@@ -124,15 +124,15 @@ class Findings:
         index = first(cause.mask)
         return self._mechanism(cause, index, self._numbers(cause, index)) == m.PRODUCT
 
-    def _origin(
-        self, cause: Cause, grown: Growth | None = None, plain: bool = False
-    ) -> Origin:
+    def _origin(self, cause: Cause, grown: Growth | None = None, plain: bool = False) -> Origin:
         seen, index = cause.operation, first(cause.mask)
         shape = cause.mask.shape
         found = operands(seen, index, shape)
         if cause.given == m.INPUT:
             found = [o for o in found if not np.isfinite(o.value)][:1] or found
         numbers = tuple(o.value for o in found)
+        if cause.given in (m.PARAMETER, m.STATE):
+            numbers = (at(array(cause.tensor), index, shape),)
         mechanism = cause.given or self._mechanism(cause, index, list(numbers))
         if grown is not None:
             mechanism = m.EXPLOSION
@@ -210,7 +210,7 @@ class Findings:
         inputs = [t for t in forward.inputs if is_numeric(t)]
         if mechanism in _SINGULAR and lost_epsilon(self.walk, inputs, index, shape, self.depends):
             found.append(LOST_EPSILON)
-        if mechanism in (m.DIVIDE, m.ZERO_OVER_ZERO):
+        if mechanism in (m.DIVIDE, m.ZERO_OVER_ZERO) and not forward.op.endswith("Grad"):
             divisors = forward.inputs[-1:]
             empty = forward.op == "Mean" and not array(forward.inputs[0]).size
             if empty or any(empty_count(self.walk, t, self.depends) for t in divisors):

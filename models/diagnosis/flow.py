@@ -18,31 +18,15 @@ from .observe import Operation
 from .values import Mask, Values, array, broadcasts, is_numeric, unbroadcast
 
 ELEMENTWISE = frozenset(
-    """
-    Abs Acos Acosh Add AddN AddV2 Angle Asin Asinh Atan Atan2 Atanh BesselI0 BesselI0e BesselI1
-    BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Betainc Cast
-    Ceil CheckNumerics ClipByValue Complex ComplexAbs Conj Cos Cosh Dawsn Digamma Div DivNoNan Elu
-    EluGrad Erf Erfc Erfinv Exp Expint Expm1 Floor FloorDiv FloorMod FresnelCos FresnelSin Identity
-    IdentityN Igamma IgammaGradA Igammac Imag Inv InvGrad LeakyRelu LeakyReluGrad Lgamma Log Log1p
-    Maximum Minimum Mod Mul MulNoNan Ndtri Neg NextAfter Polygamma Pow Real RealDiv Reciprocal
-    ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt RsqrtGrad Select SelectV2 Selu
-    SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh Softplus SoftplusGrad Softsign SoftsignGrad Spence
-    Sqrt SqrtGrad Square SquaredDifference StopGradient Sub Tan Tanh TanhGrad TruncateDiv Xdivy
-    Xlog1py Xlogy ZerosLike Zeta
-    """.split()
+    ["Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "Angle", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "Cast", "Ceil", "CheckNumerics", "ClipByValue", "Complex", "ComplexAbs", "Conj", "Cos", "Cosh", "Dawsn", "Digamma", "Div", "DivNoNan", "Elu", "EluGrad", "Erf", "Erfc", "Erfinv", "Exp", "Expint", "Expm1", "Floor", "FloorDiv", "FloorMod", "FresnelCos", "FresnelSin", "Identity", "IdentityN", "Igamma", "IgammaGradA", "Igammac", "Imag", "Inv", "InvGrad", "LeakyRelu", "LeakyReluGrad", "Lgamma", "Log", "Log1p", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Ndtri", "Neg", "NextAfter", "Polygamma", "Pow", "Real", "RealDiv", "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rint", "Round", "Rsqrt", "RsqrtGrad", "Select", "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Sinh", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Spence", "Sqrt", "SqrtGrad", "Square", "SquaredDifference", "StopGradient", "Sub", "Tan", "Tanh", "TanhGrad", "TruncateDiv", "Xdivy", "Xlog1py", "Xlogy", "ZerosLike", "Zeta"]
 )
 MOVES = frozenset(
-    """
-    BatchToSpaceND BroadcastTo Concat ConcatV2 DepthToSpace DiagPart ExpandDims Gather GatherNd
-    GatherV2 InvertPermutation MatrixDiag MatrixDiagPartV3 MatrixDiagV3 MatrixBandPart MirrorPad Pack
-    Pad PadV2 Reshape ResourceGather Reverse ReverseSequence ReverseV2 Roll Slice SpaceToBatchND
-    SpaceToDepth Split SplitV Squeeze StridedSlice StridedSliceGrad Tile Transpose Unpack
-    """.split()
+    ["BatchToSpaceND", "BroadcastTo", "Concat", "ConcatV2", "DepthToSpace", "DiagPart", "ExpandDims", "Gather", "GatherNd", "GatherV2", "InvertPermutation", "MatrixDiag", "MatrixDiagPartV3", "MatrixDiagV3", "MatrixBandPart", "MirrorPad", "Pack", "Pad", "PadV2", "Reshape", "ResourceGather", "Reverse", "ReverseSequence", "ReverseV2", "Roll", "Slice", "SpaceToBatchND", "SpaceToDepth", "Split", "SplitV", "Squeeze", "StridedSlice", "StridedSliceGrad", "Tile", "Transpose", "Unpack"]
 )
-REDUCTIONS = frozenset("Sum Mean Max Min Prod EuclideanNorm".split())
-PRODUCTS = frozenset("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split())
+REDUCTIONS = frozenset(["Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"])
+PRODUCTS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"])
 ROWWISE = frozenset(
-    "Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits".split()
+    ["Softmax", "LogSoftmax", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"]
 )
 
 
@@ -137,9 +121,7 @@ def _trace(seen: Operation, i: int, own: Mask, marked: dict[int, Mask]) -> Mask:
         return own
     from tensorflow import constant  # noqa: PLC0415
 
-    inputs = [
-        constant(np.zeros(t.shape), t.dtype) if is_numeric(t) else t for t in seen.inputs
-    ]
+    inputs = [constant(np.zeros(t.shape), t.dtype) if is_numeric(t) else t for t in seen.inputs]
     numbers = np.arange(1, own.size + 1, dtype=np.float64).reshape(own.shape)
     inputs[i] = constant(numbers.astype(dtype), tensor.dtype)
     outputs = _tensorflow.run_again(seen.op, inputs, seen.attrs, len(seen.outputs))
@@ -180,7 +162,9 @@ def _product(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> 
         lines = reached.any(axis=-1 if i == 0 else -2, keepdims=True)
         while lines.ndim > view.ndim:
             lines = lines.any(axis=0)
-        kept = view & np.broadcast_to(unbroadcast(lines, (*view.shape[:-2], *lines.shape[-2:])), view.shape)
+        kept = view & np.broadcast_to(
+            unbroadcast(lines, (*view.shape[:-2], *lines.shape[-2:])), view.shape
+        )
         result.inputs[i] = np.swapaxes(kept, -1, -2) if turned[i] else kept
     fresh = mask & ~inherited
     if fresh.any():

@@ -50,7 +50,9 @@ def _swallowed(
     if depends(seen.outputs[0]):
         if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
             return any(
-                _no_op(x, c, index, shape, result) for x, c in (inputs, inputs[::-1]) if not depends(c)
+                _no_op(x, c, index, shape, result)
+                for x, c in (inputs, inputs[::-1])
+                if not depends(c)
             )
         return False
     # A constant that was worked out inside the program and vanished there.

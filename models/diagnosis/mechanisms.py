@@ -89,36 +89,28 @@ def _lgamma(x: Sequence[Any], tiny: float) -> str | None:
     return POLE if x[0] <= 0 else None
 
 
-_LINEAR_ALGEBRA = """
-    Cholesky CholeskyGrad LogMatrixDeterminant Lu MatrixDeterminant MatrixExponential MatrixInverse
-    MatrixLogarithm MatrixSolve MatrixSolveLs MatrixSquareRoot MatrixTriangularSolve Qr
-    SelfAdjointEig SelfAdjointEigV2 Svd Eig BandedTriangularSolve TridiagonalSolve
-""".split()
-_SPECIAL = """
-    BesselI0 BesselI1 BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1
-    Betainc Dawsn FresnelCos FresnelSin Igamma IgammaGradA Igammac Polygamma Spence Zeta
-    RandomGammaGrad Expint
-""".split()
+_LINEAR_ALGEBRA = ["Cholesky", "CholeskyGrad", "LogMatrixDeterminant", "Lu", "MatrixDeterminant", "MatrixExponential", "MatrixInverse", "MatrixLogarithm", "MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "MatrixTriangularSolve", "Qr", "SelfAdjointEig", "SelfAdjointEigV2", "Svd", "Eig", "BandedTriangularSolve", "TridiagonalSolve"]
+_SPECIAL = ["BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "Dawsn", "FresnelCos", "FresnelSin", "Igamma", "IgammaGradA", "Igammac", "Polygamma", "Spence", "Zeta", "RandomGammaGrad", "Expint"]
 
 RULES: dict[str, Rule] = {
     "Log": _log(0),
     "Log1p": _log(0, 1.0),
     "Xlogy": _log(1),
     "Xlog1py": _log(1, 1.0),
-    **dict.fromkeys("RealDiv Div Xdivy FloorDiv FloorMod Mod TruncateDiv".split(), _divide),
-    **dict.fromkeys("Reciprocal Inv".split(), _reciprocal),
-    **dict.fromkeys("ReciprocalGrad InvGrad".split(), lambda x, tiny: DIVIDE),
+    **dict.fromkeys(["RealDiv", "Div", "Xdivy", "FloorDiv", "FloorMod", "Mod", "TruncateDiv"], _divide),
+    **dict.fromkeys(["Reciprocal", "Inv"], _reciprocal),
+    **dict.fromkeys(["ReciprocalGrad", "InvGrad"], lambda x, tiny: DIVIDE),
     "Pow": _power,
-    **dict.fromkeys("Sqrt Rsqrt".split(), _root),
-    **dict.fromkeys("SqrtGrad RsqrtGrad".split(), _root_gradient),
-    **dict.fromkeys("Acos Asin Atanh Erfinv".split(), _inside(-1.0, 1.0)),
+    **dict.fromkeys(["Sqrt", "Rsqrt"], _root),
+    **dict.fromkeys(["SqrtGrad", "RsqrtGrad"], _root_gradient),
+    **dict.fromkeys(["Acos", "Asin", "Atanh", "Erfinv"], _inside(-1.0, 1.0)),
     "Acosh": _inside(1.0, math.inf),
     "Ndtri": _inside(0.0, 1.0),
-    **dict.fromkeys("Exp Expm1 Sinh Cosh".split(), _always(EXP)),
-    **dict.fromkeys("Lgamma Digamma".split(), _lgamma),
+    **dict.fromkeys(["Exp", "Expm1", "Sinh", "Cosh"], _always(EXP)),
+    **dict.fromkeys(["Lgamma", "Digamma"], _lgamma),
     **dict.fromkeys(_SPECIAL, _always(POLE)),
     **dict.fromkeys(_LINEAR_ALGEBRA, _always(DEFINITE)),
-    **dict.fromkeys("Atan2 Angle ComplexAbs".split(), _at_origin),
+    **dict.fromkeys(["Atan2", "Angle", "ComplexAbs"], _at_origin),
     "Cast": _always(CAST),
 }
 
@@ -129,10 +121,10 @@ SINGULAR: dict[str, str] = {
     "Xlogy": LOG_ZERO,
     "Xlog1py": LOG_ZERO,
     "Pow": POWER_ZERO,
-    **dict.fromkeys("Sqrt Rsqrt EuclideanNorm".split(), ROOT_ZERO),
-    **dict.fromkeys("Acos Asin Acosh Atanh Erfinv Ndtri".split(), EDGE),
-    **dict.fromkeys("Atan2 Angle ComplexAbs".split(), ANGLE),
-    **dict.fromkeys("Lgamma Digamma".split(), POLE),
+    **dict.fromkeys(["Sqrt", "Rsqrt", "EuclideanNorm", "SqrtGrad", "RsqrtGrad"], ROOT_ZERO),
+    **dict.fromkeys(["Acos", "Asin", "Acosh", "Atanh", "Erfinv", "Ndtri"], EDGE),
+    **dict.fromkeys(["Atan2", "Angle", "ComplexAbs"], ANGLE),
+    **dict.fromkeys(["Lgamma", "Digamma"], POLE),
     **dict.fromkeys(_SPECIAL, POLE),
     **dict.fromkeys(_LINEAR_ALGEBRA, DEFINITE),
 }

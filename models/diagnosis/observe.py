@@ -46,7 +46,7 @@ class Operation:
 
     @property
     def phase(self) -> str:
-        """"forward" or "backward"; what is done to finished gradients counts as backward, and so
+        """ "forward" or "backward"; what is done to finished gradients counts as backward, and so
         does a gradient that the loss itself takes."""
         return FORWARD if self.stage == FORWARD and self.forward is None else BACKWARD
 
@@ -125,7 +125,7 @@ class Observation:
                 seen.code, seen.line, seen.lasti = frame.f_code, frame.f_lineno, frame.f_lasti
             elif kind in (GRADIENT, CUSTOM):
                 if self._last[0] is not frame:
-                    self._last = (frame, self._differentiated(frame, kind))
+                    self._last = (frame, self.differentiated(frame, kind))
                 seen.forward = self._last[1]
             else:
                 # The tape's own sum of gradients belongs where its last summand came from.
@@ -136,7 +136,8 @@ class Observation:
                     seen.code, seen.line, seen.lasti = maker.code, maker.line, maker.lasti
             return
 
-    def _differentiated(self, frame: FrameType, kind: int) -> Operation | None:
+    def differentiated(self, frame: FrameType, kind: int) -> Operation | None:
+        """The forward operation that a gradient function's frame is about."""
         local = frame.f_locals
         if kind == GRADIENT:
             found = self._by_attributes.get(id(local["attr_tuple"]))
@@ -152,7 +153,9 @@ class Observation:
     def _numbers_around(self, seen: Operation) -> dict[str, float] | None:
         """The plain numbers in sight of a guard whose constant came out as 0 or ±1."""
         constants = [
-            t for t in seen.inputs if id(t) not in self.made and hasattr(t, "_rank") and not t._rank()
+            t
+            for t in seen.inputs
+            if id(t) not in self.made and hasattr(t, "_rank") and not t._rank()
         ]
         if not any(c.dtype.is_floating and abs(float(c.numpy())) in (0.0, 1.0) for c in constants):
             return None
@@ -227,4 +230,6 @@ def _scalar(loss: Any) -> Any:
 def _gradients_of(transformed: Any) -> list[Any]:
     # `tf.clip_by_global_norm` returns (gradients, norm).
     pair = isinstance(transformed, tuple) and len(transformed) == 2
-    return list(transformed[0] if pair and isinstance(transformed[0], (list, tuple)) else transformed)
+    return list(
+        transformed[0] if pair and isinstance(transformed[0], (list, tuple)) else transformed
+    )

@@ -18,9 +18,7 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
         "Make the argument positive before the logarithm: tf.maximum(x, 1e-7), or a softplus or "
         "sigmoid in front of it.",
     ),
-    m.DIVIDE: (
-        "Guard the divisor: x / tf.maximum(n, 1e-6), or tf.math.divide_no_nan.",
-    ),
+    m.DIVIDE: ("Guard the divisor: x / tf.maximum(n, 1e-6), or tf.math.divide_no_nan.",),
     m.ZERO_OVER_ZERO: (
         "Guard the divisor: total / tf.maximum(count, 1.0), or tf.math.divide_no_nan.",
     ),
@@ -36,7 +34,9 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
         "Add a small number inside the root: tf.sqrt(x + 1e-12) (outside it does not help); for a "
         "standard deviation tf.sqrt(tf.math.reduce_variance(x) + 1e-6).",
     ),
-    m.ROOT_NEGATIVE: ("Keep the argument of the root at or above 0: tf.sqrt(tf.maximum(x, 1e-12)).",),
+    m.ROOT_NEGATIVE: (
+        "Keep the argument of the root at or above 0: tf.sqrt(tf.maximum(x, 1e-12)).",
+    ),
     m.EDGE: (
         "Clip inside the open interval, tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6): clipping to the "
         "edge itself does not help; for an angle use tf.math.atan2 of cross and dot product.",

@@ -18,7 +18,7 @@ FINITE, BENIGN, BROKEN = "finite", "benign", "broken"
 class Health:
     """A variable's gradient: how many elements are what (`size` in all), and the largest finite
     magnitude. `state` is "finite", "inf", "nan", "nan and inf", or "unconnected" when the loss does
-    not depend on the variable."""
+    not depend on the variable, "not computed" when the step failed before."""
 
     state: str
     size: int = 0
@@ -31,7 +31,7 @@ class Health:
     @property
     def finite(self) -> bool:
         """Whether no element is Inf or NaN."""
-        return self.state in ("finite", "unconnected")
+        return self.state in ("finite", "unconnected", "not computed")
 
     def __str__(self) -> str:
         return self.state
@@ -127,7 +127,9 @@ class Diagnosis:
             parts.append(f"<p>What to change</p><ul>{items}</ul>")
         if self.benign:
             items = "".join(f"<li>{html.escape(_title(o))}</li>" for o in self.benign)
-            parts.append(f"<details><summary>Harmless non-finite values</summary><ul>{items}</ul></details>")
+            parts.append(
+                f"<details><summary>Harmless non-finite values</summary><ul>{items}</ul></details>"
+            )
         return "<div>" + "".join(parts) + "</div>"
 
 

@@ -52,7 +52,7 @@ def limits(tensor: Any) -> tuple[float, float, float]:
     import ml_dtypes  # noqa: PLC0415
 
     dtype = np.dtype(tensor.dtype.as_numpy_dtype)
-    found = ml_dtypes.finfo(dtype) if dtype.kind in "fV" else np.finfo(dtype)
+    found: Any = ml_dtypes.finfo(dtype) if dtype.kind in "fV" else np.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(found.max), float(found.tiny), float(found.eps)
 
 
@@ -78,7 +78,13 @@ def at(values: np.ndarray, index: tuple[int, ...], shape: tuple[int, ...]) -> An
         return None
     place = tuple(0 if size == 1 else i for i, size in zip(own, values.shape, strict=True))
     number = values[place]
-    return complex(number) if np.iscomplexobj(number) else number.item() if hasattr(number, "item") else number
+    return (
+        complex(number)
+        if np.iscomplexobj(number)
+        else number.item()
+        if hasattr(number, "item")
+        else number
+    )
 
 
 def unbroadcast(mask: Mask, shape: tuple[int, ...]) -> Mask:

@@ -191,7 +191,11 @@ class Walk:
                 return True
         first = seen.inputs[0] if seen.inputs else None
         dtype = getattr(getattr(first, "dtype", None), "name", "")
-        if dtype == "resource" and seen.op in ("ReadVariableOp", "ResourceGather", "ResourceGatherNd"):
+        if dtype == "resource" and seen.op in (
+            "ReadVariableOp",
+            "ResourceGather",
+            "ResourceGatherNd",
+        ):
             elsewhere = "bad-optimizer-state" if seen.stage == TRANSFORM else "bad-parameter"
             name, given = self._sources.get(id(first), (_variable_name(first), elsewhere))
             for k, mask in marked.items():
@@ -249,9 +253,21 @@ class Walk:
             trapped = mask & wide
             if trapped.any():
                 self._add(seen, k, trapped, targets, "all-masked-softmax")
-            if (mask & ~wide).any():
-                rest[k] = mask & ~wide
+            left = mask & ~wide
+            if left.any() and seen.op.endswith("WithLogits"):
+                left = self._impossible_labels(seen, k, left, targets)
+            if left.any():
+                rest[k] = left
         return rest
+
+    def _impossible_labels(self, seen: Operation, k: int, mask: Mask, targets: int) -> Mask:
+        """Cross-entropy of a label whose logit is −Inf is log 0."""
+        logits = array(seen.inputs[0])
+        clean = np.isneginf(logits).any(axis=-1) & ~(np.isnan(logits) | np.isposinf(logits)).any(-1)
+        trapped = mask & (clean[..., None] if mask.ndim > clean.ndim else clean)
+        if trapped.any():
+            self._add(seen, k, trapped, targets, "log-of-zero")
+        return mask & ~trapped
 
     def _is_maximum(self, tensor: Any) -> bool:
         maker = self._made.get(id(tensor))
@@ -345,7 +361,9 @@ def bad_writes(replay: Replay, values: Values) -> dict[str, list[Any]]:
 
 def name_of(variable: Any) -> str:
     """A variable's name without TensorFlow's output number."""
-    return str(getattr(variable, "path", None) or getattr(variable, "name", "variable")).split(":")[0]
+    return str(getattr(variable, "path", None) or getattr(variable, "name", "variable")).split(":")[
+        0
+    ]
 
 
 def ancestors(

@@ -36,7 +36,9 @@ def check(
     lines, first = inspect.getsourcelines(loss_fn)
     wanted = [first + i for i, text in enumerate(lines) if text.rstrip().endswith(marker)]
     assert origin.source is not None
-    assert (origin.source.file, origin.source.line) in [(__file__, n) for n in wanted], str(diagnosis)
+    assert (origin.source.file, origin.source.line) in [(__file__, n) for n in wanted], str(
+        diagnosis
+    )
     if reaches is not None:
         assert set(origin.reaches) == reaches, str(diagnosis)
     assert diagnosis.remedies

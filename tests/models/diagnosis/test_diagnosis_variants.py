@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from models.diagnosis import Diagnosis, diagnose
@@ -41,7 +40,16 @@ RULES: list[Rule] = []
 def rule(ops, phase, mechanism, *circumstances, bad, good=(0.5, 0.9), dtypes=(F32, F64)):
     def add(loss):
         RULES.append(
-            Rule(loss, tuple(ops.split()), phase, mechanism, frozenset(circumstances), bad, good, dtypes)
+            Rule(
+                loss,
+                tuple(ops.split()),
+                phase,
+                mechanism,
+                frozenset(circumstances),
+                bad,
+                good,
+                dtypes,
+            )
         )
         return loss
 
@@ -543,5 +551,7 @@ if __name__ == "__main__":
         except Exception as error:
             answer = [f"raised {type(error).__name__}: {str(error)[:200]}"]
         if answer:
-            print(variant[0].loss.__name__, variant[1].name, variant[2], variant[3].__name__, answer)
+            print(
+                variant[0].loss.__name__, variant[1].name, variant[2], variant[3].__name__, answer
+            )
     print(len(VARIANTS))
