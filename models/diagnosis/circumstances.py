@@ -9,7 +9,7 @@ import numpy as np
 
 from .flow import MOVES
 from .observe import FORWARD, Operation
-from .values import Mask, array, at, is_numeric
+from .values import Mask, address, array, at, is_numeric
 from .walk import Cause, Walk
 
 MASKED, LOST_EPSILON = "masked-branch", "lost-epsilon"
@@ -43,10 +43,15 @@ class Dependence:
 
     def __init__(self, walk: Walk) -> None:
         self._moving: set[int] = set()
+        made, variables = walk.replay.observation.made, walk.variable_at
         for seen in walk.replay.observation.operations:
             if seen.stage != FORWARD:
                 break
             reads = bool(seen.inputs) and getattr(seen.inputs[0], "dtype", None) == "resource"
+            for t in seen.inputs:
+                unseen = id(t) not in made and is_numeric(t) and address(t) in variables
+                if unseen:
+                    self._moving.add(id(t))
             if reads or any(id(t) in self._moving and is_numeric(t) for t in seen.inputs):
                 self._moving.update(id(t) for t in seen.outputs if is_numeric(t))
         self._moving.update(id(v) for v in walk.replay.variables.values())
@@ -184,6 +189,8 @@ def empty_count(walk: Walk, divisor: Any, depends: Dependence) -> bool:
             if seen is None or seen.index in known:
                 continue
             known.add(seen.index)
+            if seen.op in ("Shape", "Size"):
+                return True
             if seen.op in _COUNTS and _counts_nothing(made, seen, depends):
                 return True
             if seen.op in _ON_THE_WAY_TO_A_COUNT:

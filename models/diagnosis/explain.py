@@ -103,13 +103,8 @@ def sentence(origin: Origin, variables: dict[str, Health]) -> str:
 
 def _where(origin: Origin) -> str:
     text = ""
-    if origin.mechanism == m.INPUT and origin.index:
-        axes = ("row", "column") if len(origin.index) == 2 else ()
-        names = (
-            ", ".join(f"{a} {i}" for a, i in zip(axes, origin.index, strict=False))
-            or f"element {list(origin.index)}"
-        )
-        text += f" ({names})"
+    if origin.mechanism == m.INPUT and origin.places:
+        text += f" ({_places(origin)})"
     if origin.source is not None:
         text += f" at {origin.source}"
     numbers = ", ".join(number(v) for v in origin.inputs)
@@ -127,3 +122,18 @@ def _reach(origin: Origin, variables: dict[str, Health]) -> str:
         rest = f" ({', '.join(untouched[:4])} stayed clear)" if untouched else ""
         return f"; it reached {', '.join(names[:6])}{' …' if len(names) > 6 else ''}{loss}{rest}"
     return "; it reached the loss" if loss else ""
+
+
+def _places(origin: Origin) -> str:
+    """Rows and columns of a table, or indices, of what came in bad."""
+    if len(origin.index) != 2:
+        shown = ", ".join(str(list(p) if len(p) != 1 else p[0]) for p in origin.places[:5])
+        return f"element {shown}" if len(origin.places) == 1 else f"elements {shown}"
+    words = []
+    for axis, name in enumerate(("row", "column")):
+        numbers = sorted({p[axis] for p in origin.places})
+        more = " …" if origin.count > len(origin.places) or len(numbers) > 8 else ""
+        words.append(
+            f"{name}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:8]))}{more}"
+        )
+    return ", ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import CodeType
 from typing import Any
 
@@ -39,6 +40,7 @@ _SINGULAR = frozenset(
 _OVERFLOWS = frozenset({m.PRODUCT, m.EXPLOSION, m.CAST, m.EXP})
 _MOST_BENIGN = 20
 _MOST_STEPS = 400
+_MOST_PLACES = 20
 
 
 class Findings:
@@ -46,8 +48,12 @@ class Findings:
 
     def __init__(self, walk: Walk, fallback: tuple[CodeType, int] | None) -> None:
         self.walk, self.values = walk, walk.values
-        self.depends = Dependence(walk)
         self._fallback = fallback
+
+    @cached_property
+    def depends(self) -> Dependence:
+        """Which forward tensors change with a variable."""
+        return Dependence(self.walk)
 
     def origins(
         self,
@@ -106,7 +112,10 @@ class Findings:
         """Non-finite values that nothing important descends from."""
         found: list[Origin] = []
         seen: set[tuple[Any, ...]] = set()
-        made = [(s, t, k, None) for s, t, k in self.walk.untracked()]
+        made = [
+            (s, t, k, m.PARAMETER if s.op == "ReadVariableOp" else None)
+            for s, t, k in self.walk.untracked()
+        ]
         given = [
             (s, t, k, m.INPUT) for s, t, k in self.walk.loose_constants()
             if id(t) not in self.walk.tracked
@@ -142,8 +151,9 @@ class Findings:
         if code is None and self._fallback is not None:
             code, line = self._fallback
         numbers_at = array(cause.tensor)
+        unseen = cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
         return Origin(
-            op=seen.op,
+            op="ReadVariableOp" if unseen else seen.op,
             phase=seen.phase,
             mechanism=mechanism,
             circumstances=() if plain else self._circumstances(cause, mechanism, index),
@@ -158,6 +168,7 @@ class Findings:
             differentiates=seen.forward.op if seen.forward is not None else None,
             name=cause.name,
             operands=tuple(found),
+            places=tuple(tuple(map(int, i)) for i in np.argwhere(cause.mask)[:_MOST_PLACES]),
             path=() if plain else self._path(cause),
             growth=grown,
         )

@@ -19,7 +19,6 @@ _ON_THE_WAY = (
     "Square", "Sum", "ExpandDims", "Squeeze", "StridedSlice", "Pack", "Abs", "RealDiv", "Sigmoid",
     "GatherV2", "Transpose", "Select", "SelectV2", "ConcatV2", "Mean", "Sqrt", "Pow",
 )  # fmt: skip
-_GUARDS = ("AddV2", "Add", "Sub", "Maximum", "Minimum", "ClipByValue")
 
 
 def lost_epsilon(
@@ -40,10 +39,9 @@ def _swallowed(
 ) -> bool:
     if not is_numeric(seen.outputs[0]):
         return False
-    dtype = seen.outputs[0].dtype.as_numpy_dtype
-    if seen.op in _GUARDS and seen.written is not None:
+    if seen.written is not None:
         written = list(_written(seen))
-        if any(_rounds_away(v, dtype) for v in written) or _one_sided(written, seen.outputs[0]):
+        if any(_rounds_away(v, seen.outputs[0]) for v in written) or _one_sided(written, seen.outputs[0]):
             return True
     result = _value(seen.outputs[0], index, shape)
     inputs = [t for t in seen.inputs if is_numeric(t)]
@@ -54,6 +52,11 @@ def _swallowed(
                 for x, c in (inputs, inputs[::-1])
                 if not depends(c)
             )
+        if seen.op == "Maximum" and len(inputs) == 2:
+            return any(
+                not depends(c) and _below(c, _value(c, index, shape)) and abs(result) < limits(c)[1]
+                for c in inputs
+            )
         return False
     # A constant that was worked out inside the program and vanished there.
     if seen.op in ("Cast", "Mul", "Square", "Pow") and inputs:
@@ -62,6 +65,10 @@ def _swallowed(
     if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
         return any(_no_op(x, c, index, shape, result) for x, c in (inputs, inputs[::-1]))
     return False
+
+
+def _below(constant: Any, value: Any) -> bool:
+    return value is not None and bool(0 < abs(value) < limits(constant)[1])
 
 
 def _no_op(
@@ -85,11 +92,12 @@ def _value(tensor: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return at(values, index, shape)
 
 
-def _rounds_away(number: float, dtype: Any) -> bool:
-    """Whether a number that is not 0 or ±1 becomes so in the dtype."""
-    with np.errstate(over="ignore"):
-        rounded = float(np.asarray(number, np.float64).astype(dtype))
-    return rounded in (0.0, 1.0, -1.0) and rounded != number
+def _rounds_away(number: float, output: Any) -> bool:
+    """Whether a number that is not 0 or ±1 becomes so in the dtype, or is below its smallest."""
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = float(np.asarray(number, np.float64).astype(output.dtype.as_numpy_dtype))
+    below = 0 < abs(number) < limits(output)[1]
+    return below or (rounded in (0.0, 1.0, -1.0) and rounded != number)
 
 
 def _one_sided(written: list[float], output: Any) -> bool:

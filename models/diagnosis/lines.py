@@ -38,17 +38,17 @@ class Frames:
     """Tells frames apart; remembers each code object for as long as it lives itself."""
 
     def __init__(self) -> None:
-        self._kinds: dict[CodeType, int] = {_tensorflow.gradient_code(): GRADIENT}
+        self.kinds: dict[CodeType, int] = {_tensorflow.gradient_code(): GRADIENT}
         custom = _tensorflow.custom_gradient_code()
         if custom is not None:
-            self._kinds[custom] = CUSTOM
-        self._kinds.update(dict.fromkeys(_tensorflow.tape_codes(), TAPE))
+            self.kinds[custom] = CUSTOM
+        self.kinds.update(dict.fromkeys(_tensorflow.tape_codes(), TAPE))
 
     def kind(self, code: CodeType) -> int:
         """Which of USER, LIBRARY, OWN, GRADIENT, CUSTOM, TAPE a frame of this code is."""
-        kind = self._kinds.get(code)
+        kind = self.kinds.get(code)
         if kind is None:
-            kind = self._kinds[code] = _kind_of_file(code.co_filename)
+            kind = self.kinds[code] = _kind_of_file(code.co_filename)
         return kind
 
 

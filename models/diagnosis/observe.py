@@ -18,7 +18,9 @@ FORWARD, BACKWARD, TRANSFORM = "forward", "backward", "transform"
 
 # A constant that guards (x + ε, max(x, ε), min(x, 1 − ε)) is seen only after it was rounded, so for
 # these the numbers that stood in the program are kept beside it.
-_GUARDS = frozenset({"AddV2", "Add", "Sub", "Maximum", "Minimum", "ClipByValue"})
+_GUARDS = frozenset(
+    {"AddV2", "Add", "Sub", "Maximum", "Minimum", "ClipByValue", "Select", "SelectV2"}
+)
 
 
 class Operation:
@@ -115,9 +117,10 @@ class Observation:
 
     def _place(self, seen: Operation) -> None:
         frame: FrameType | None = sys._getframe(3)
-        kind_of = self._frames.kind
+        kinds, kind_of = self._frames.kinds, self._frames.kind
         while frame is not None:
-            kind = kind_of(frame.f_code)
+            code = frame.f_code
+            kind = kinds[code] if code in kinds else kind_of(code)
             if kind == LIBRARY:
                 frame = frame.f_back
                 continue

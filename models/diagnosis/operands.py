@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .flow import ELEMENTWISE
 from .observe import Operation
 from .values import Mask, array, at, is_numeric, largest
 
@@ -37,18 +38,10 @@ def operands(seen: Operation, index: tuple[int, ...], shape: tuple[int, ...]) ->
     for tensor in seen.inputs:
         if is_numeric(tensor):
             values = array(tensor)
-            own = at(values, index, shape)
-            if own is None:
-                own = _extreme(values)
-            found.append(
-                Operand(
-                    own,
-                    values.shape,
-                    tensor.dtype.name,
-                    largest(tensor),
-                    at(values, index, shape) is not None,
-                )
-            )
+            own = at(values, index, shape) if seen.op in ELEMENTWISE else None
+            value = _extreme(values) if own is None else own
+            name = tensor.dtype.name
+            found.append(Operand(value, values.shape, name, largest(tensor), own is not None))
     return found
 
 

@@ -79,6 +79,7 @@ class Origin:
     differentiates: str | None = None
     name: str | None = None
     operands: tuple[Operand, ...] = ()
+    places: tuple[tuple[int, ...], ...] = ()
     path: tuple[Step, ...] = ()
     growth: Growth | None = None
 

@@ -17,7 +17,8 @@ def is_numeric(tensor: Any) -> bool:
 
 def array(tensor: Any) -> np.ndarray:
     """The tensor's numbers; bfloat16 and float8 widened to float32, which loses nothing."""
-    values = np.asarray(tensor.numpy())
+    # An eager tensor's `numpy()` copies; these arrays are only read.
+    values = np.asarray(tensor._numpy() if hasattr(tensor, "_numpy") else tensor.numpy())
     return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
@@ -45,6 +46,13 @@ class Values:
             mask = None if good.all() else ~good
         self._masks[id(tensor)] = (tensor, mask)
         return mask
+
+
+def address(tensor: Any) -> int:
+    """Where a tensor's numbers lie in memory: TensorFlow reads some variables unseen, and what it
+    reads lies where the variable lies."""
+    place: int = array(tensor).__array_interface__["data"][0]
+    return place
 
 
 def limits(tensor: Any) -> tuple[float, float, float]:
@@ -78,13 +86,9 @@ def at(values: np.ndarray, index: tuple[int, ...], shape: tuple[int, ...]) -> An
         return None
     place = tuple(0 if size == 1 else i for i, size in zip(own, values.shape, strict=True))
     number = values[place]
-    return (
-        complex(number)
-        if np.iscomplexobj(number)
-        else number.item()
-        if hasattr(number, "item")
-        else number
-    )
+    if np.iscomplexobj(number):
+        return complex(number)
+    return number.item() if hasattr(number, "item") else number
 
 
 def unbroadcast(mask: Mask, shape: tuple[int, ...]) -> Mask:

@@ -6,6 +6,7 @@ variable's new value) descends from it, element by element.
 
 from __future__ import annotations
 
+import gc
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..lazy import tf
 from .flow import ROWWISE, flow
 from .observe import BACKWARD, FORWARD, TRANSFORM, Operation, Replay
-from .values import Mask, Values, array, is_numeric
+from .values import Mask, Values, address, array, is_numeric
 
 _PYTHON = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 
@@ -55,6 +57,11 @@ class Walk:
         self.causes: list[Cause] = []
         self.tracked: dict[int, _Tracked] = {}
         self._made = replay.observation.made
+        self.variable_at = {
+            address(v.value()): name
+            for name, v in replay.variables.items()
+            if isinstance(v, tf.Variable) and is_numeric(v) and v.shape.num_elements()
+        }
         self._queue: list[int] = []
         self._queued: set[int] = set()
         self._sources = self._variable_sources()
@@ -129,7 +136,8 @@ class Walk:
 
     def _link_writes(self) -> None:
         """A variable read after a write in this step hands on what was written."""
-        self._written: dict[int, list[tuple[Any, Any]]] = {}
+        self._written: dict[int, list[Any]] = {}
+        self._written_at: dict[int, Any] = {}
         last: dict[int, list[Any]] = {}
         for seen in self.replay.observation.operations:
             if not seen.inputs or getattr(seen.inputs[0], "dtype", None) is None:
@@ -137,6 +145,8 @@ class Walk:
             handle = id(seen.inputs[0])
             if seen.op == "AssignVariableOp":
                 last[handle] = [seen.inputs[1]]
+                if self.values.bad(seen.inputs[1]) is not None:
+                    self._written_at[address(seen.inputs[1])] = seen.inputs[1]
             elif seen.op in ("AssignAddVariableOp", "AssignSubVariableOp"):
                 last[handle] = [*last.get(handle, []), seen.inputs[1]]
             elif seen.op == "ReadVariableOp" and handle in last:
@@ -197,7 +207,8 @@ class Walk:
             "ResourceGatherNd",
         ):
             elsewhere = "bad-optimizer-state" if seen.stage == TRANSFORM else "bad-parameter"
-            name, given = self._sources.get(id(first), (_variable_name(first), elsewhere))
+            known = self._sources.get(id(first))
+            name, given = known or (_variable_name(first), elsewhere)
             for k, mask in marked.items():
                 self.causes.append(Cause(seen, seen.outputs[k], mask, targets, given, name))
             return True
@@ -309,8 +320,9 @@ class Walk:
     def _at_leaf(self, entry: _Tracked, user: Operation | None, targets: int) -> None:
         if user is None:
             return
-        outer = self._handed_in(entry.tensor, user)
-        if outer is not None:
+        written = self._written_at.get(address(entry.tensor))
+        outer = self._handed_in(entry.tensor, user) if written is None else written
+        if outer is not None and outer is not entry.tensor:
             self._track(outer, entry.mask, targets, user)
             return
         for cause in self.causes:
@@ -320,7 +332,21 @@ class Walk:
                 if user.index < cause.operation.index:
                     cause.operation = user
                 return
-        self.causes.append(Cause(user, entry.tensor, entry.mask, targets, "bad-input"))
+        given, name = "bad-input", self._variable_holding(entry.tensor)
+        if name is not None:
+            given = "bad-optimizer-state" if user.stage == TRANSFORM else "bad-parameter"
+        self.causes.append(Cause(user, entry.tensor, entry.mask, targets, given, name))
+
+    def _variable_holding(self, tensor: Any) -> str | None:
+        """The variable that a tensor was read from: TensorFlow reads some unseen."""
+        known = self.variable_at.get(address(tensor))
+        wanted = array(tensor)
+        if known is not None or not wanted.shape:
+            return known
+        for thing in gc.get_objects():
+            if isinstance(thing, tf.Variable) and hasattr(thing, "handle") and _same(thing, wanted):
+                return name_of(thing)
+        return None
 
     def _handed_in(self, tensor: Any, user: Operation) -> Any:
         """The same numbers outside, when a Python function was handed a copy of them."""
@@ -338,7 +364,11 @@ def _same(tensor: Any, wanted: np.ndarray) -> bool:
 
 
 def _variable_name(handle: Any) -> str:
-    return str(getattr(handle, "_name", None) or "a variable")
+    """The name of the variable behind a handle that the caller did not list."""
+    for thing in gc.get_objects():
+        if isinstance(thing, tf.Variable) and getattr(thing, "_handle", None) is handle:
+            return name_of(thing)
+    return "a variable"
 
 
 def bad_writes(replay: Replay, values: Values) -> dict[str, list[Any]]:
