@@ -61,10 +61,8 @@ def observed(observer: Observer) -> Iterator[None]:
 
     here = context.context()
 
-    def callback(
-        op: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None
-    ) -> None:
-        if graph is None:
+    def callback(op: Any, inputs: Any, attrs: Any, outputs: Any, *_: Any, **named: Any) -> None:
+        if named.get("graph") is None:  # not while a graph is being built
             observer.saw(op, inputs, attrs, outputs)
 
     previous = getattr(_observing, "observer", None)
@@ -73,6 +71,9 @@ def observed(observer: Observer) -> Iterator[None]:
     try:
         _observing.observer = observer
         traceback_utils.disable_traceback_filtering()
+        others = list(here.op_callbacks)
+        for other in others:  # such as `enable_check_numerics`, which would stop at the first NaN
+            here.remove_op_callback(other)
         here.add_op_callback(callback)
         try:
             # Run eagerly, loops need no rewriting, and the frames are the user's own.
@@ -80,6 +81,8 @@ def observed(observer: Observer) -> Iterator[None]:
                 yield
         finally:
             here.remove_op_callback(callback)
+            for other in others:
+                here.add_op_callback(other)
     finally:
         _observing.observer = previous
         if filtering:

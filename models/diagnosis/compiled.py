@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..lazy import tf
-from . import _tensorflow
 from .observe import BACKWARD, Operation, Replay
 from .values import Values, array
 from .walk import Cause
@@ -48,9 +47,7 @@ def differing(replay: Replay, values: Values, targets: int) -> list[Cause]:
             before = seen.forward
             made = None if before is None else values.bad(before.outputs[0])
             if before is not None and made is not None and (made & bad).any():
-                causes.append(
-                    Cause(before, before.outputs[0], made & bad, targets, through=seen)
-                )
+                causes.append(Cause(before, before.outputs[0], made & bad, targets, through=seen))
             else:
                 causes.append(Cause(seen, output, bad, targets))
     return causes
@@ -64,9 +61,6 @@ def _suspicious(seen: Operation, values: Values) -> bool:
 
 
 def _compiled(seen: Operation) -> Any:
-    @tf.function(jit_compile=True, autograph=False)
-    def alone(*inputs: Any) -> Any:
-        return getattr(tf.raw_ops, seen.op)(y=inputs[0], dy=inputs[1])
-
-    with _tensorflow.unobserved():
-        return alone(*seen.inputs)
+    operation = getattr(tf.raw_ops, seen.op)
+    alone = tf.function(lambda y, dy: operation(y=y, dy=dy), jit_compile=True, autograph=False)
+    return alone(*seen.inputs)

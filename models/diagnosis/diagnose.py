@@ -88,7 +88,7 @@ def diagnose(
     verdict = BROKEN if broken else BENIGN if benign else FINITE
     if broken and scale is not None and _repairs_itself(scale, origins, values, step):
         verdict = BENIGN
-    return _told(verdict, step, health, origins, benign, notes)
+    return _told(verdict, step, health, origins, benign, notes=notes)
 
 
 def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: Replay) -> bool:
@@ -102,7 +102,7 @@ def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: R
 
 def _told(
     verdict: str, step: Replay, health: dict[str, Health], origins: list[Origin],
-    benign: list[Origin], notes: tuple[str, ...] = (),
+    benign: list[Origin], *, notes: tuple[str, ...] = (),
 ) -> Diagnosis:  # fmt: skip
     texts: list[str] = []
     for origin in origins[:3]:

@@ -37,7 +37,7 @@ _WHAT = {
     m.ANGLE: "was taken at the origin, where an angle has no derivative",
     m.EXP: "left the range of the dtype",
     m.PRODUCT: "left the range of the dtype: finite numbers, too large a result",
-    m.EXPLOSION: "left the range of the dtype after the gradient had grown steadily on the way back",
+    m.EXPLOSION: "left the range of the dtype after the gradient had grown steadily",
     m.CAST: "received a number that the narrower dtype cannot hold",
     m.SOFTMAX: "received a row of −Inf only: nothing is left to normalise",
     m.DEFINITE: "received a matrix that is not positive definite (or is singular)",

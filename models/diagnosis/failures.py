@@ -98,7 +98,7 @@ def _place(error: Exception, observation: Observation) -> tuple[Source | None, l
 
 def _where_label(error: Exception, value: int) -> tuple[int, ...]:
     for frame, _ in reversed(_frames(error)):
-        labels = frame.f_locals.get("labels")
+        labels: Any = frame.f_locals.get("labels")
         if hasattr(labels, "numpy"):
             places = np.argwhere(np.asarray(labels.numpy()) == value)
             if len(places):

@@ -11,19 +11,12 @@ from typing import Any
 import numpy as np
 
 from . import mechanisms as m
-from .circumstances import (
-    EMPTY,
-    LOSS_SCALE,
-    LOST_EPSILON,
-    MASKED,
-    STEP,
-    Dependence,
-    empty_count,
-    masked_branch,
-)
+from .circumstances import EMPTY, LOSS_SCALE, LOST_EPSILON, MASKED, STEP, Dependence
+from .counts import empty_count
 from .growth import Growth, growth
 from .guards import lost_epsilon
 from .lines import source
+from .masked import masked_branch
 from .observe import BACKWARD, TRANSFORM, Operation
 from .operands import first, operands
 from .report import Health, Origin, Step
@@ -86,8 +79,13 @@ class Findings:
             else:
                 merged[key] = origin
                 order[key] = (_rank(origin), cause.operation.index)
-        keys = sorted(merged, key=lambda k: (order[k][0], -len(merged[k].reaches), order[k][1]))
-        return [merged[k] for k in keys]
+
+        def strength(key: tuple[Any, ...]) -> tuple[Any, ...]:
+            rank, index = order[key]
+            reaches = merged[key].reaches
+            return rank, "loss" not in reaches, -len(reaches), index
+
+        return [merged[key] for key in sorted(merged, key=strength)]
 
     def _exploded(self, causes: list[Cause]) -> list[tuple[Cause, Growth | None]]:
         """The causes, those on the way back of one exploding gradient told as one: every later
@@ -151,7 +149,9 @@ class Findings:
         if code is None and self._fallback is not None:
             code, line = self._fallback
         numbers_at = array(cause.tensor)
-        unseen = cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
+        unseen = (
+            cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
+        )
         return Origin(
             op="ReadVariableOp" if unseen else seen.op,
             phase=seen.phase,
@@ -258,9 +258,9 @@ def _swung(history: Sequence[Mapping[str, float]]) -> bool:
     for name in history[-1]:
         sizes = np.array([step.get(name, np.nan) for step in history], float)
         sizes = sizes[np.isfinite(sizes)]
-        if len(sizes) >= 3 and sizes[-1] >= 10 * max(sizes[0], 1e-30):
-            if np.mean(np.diff(sizes) > 0) >= 0.6:
-                return True
+        wider = len(sizes) >= 3 and sizes[-1] >= 10 * max(sizes[0], 1e-30)
+        if wider and np.mean(np.diff(sizes) > 0) >= 0.6:
+            return True
     return False
 
 

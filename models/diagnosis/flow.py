@@ -17,17 +17,34 @@ from . import _tensorflow
 from .observe import Operation
 from .values import Mask, Values, array, broadcasts, is_numeric, unbroadcast
 
-ELEMENTWISE = frozenset(
-    ["Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "Angle", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "Cast", "Ceil", "CheckNumerics", "ClipByValue", "Complex", "ComplexAbs", "Conj", "Cos", "Cosh", "Dawsn", "Digamma", "Div", "DivNoNan", "Elu", "EluGrad", "Erf", "Erfc", "Erfinv", "Exp", "Expint", "Expm1", "Floor", "FloorDiv", "FloorMod", "FresnelCos", "FresnelSin", "Identity", "IdentityN", "Igamma", "IgammaGradA", "Igammac", "Imag", "Inv", "InvGrad", "LeakyRelu", "LeakyReluGrad", "Lgamma", "Log", "Log1p", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Ndtri", "Neg", "NextAfter", "Polygamma", "Pow", "Real", "RealDiv", "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rint", "Round", "Rsqrt", "RsqrtGrad", "Select", "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Sinh", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Spence", "Sqrt", "SqrtGrad", "Square", "SquaredDifference", "StopGradient", "Sub", "Tan", "Tanh", "TanhGrad", "TruncateDiv", "Xdivy", "Xlog1py", "Xlogy", "ZerosLike", "Zeta"]
-)
-MOVES = frozenset(
-    ["BatchToSpaceND", "BroadcastTo", "Concat", "ConcatV2", "DepthToSpace", "DiagPart", "ExpandDims", "Gather", "GatherNd", "GatherV2", "InvertPermutation", "MatrixDiag", "MatrixDiagPartV3", "MatrixDiagV3", "MatrixBandPart", "MirrorPad", "Pack", "Pad", "PadV2", "Reshape", "ResourceGather", "Reverse", "ReverseSequence", "ReverseV2", "Roll", "Slice", "SpaceToBatchND", "SpaceToDepth", "Split", "SplitV", "Squeeze", "StridedSlice", "StridedSliceGrad", "Tile", "Transpose", "Unpack"]
-)
-REDUCTIONS = frozenset(["Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"])
-PRODUCTS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"])
-ROWWISE = frozenset(
-    ["Softmax", "LogSoftmax", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"]
-)
+_ELEMENTWISE_NAMES = """
+    Abs Acos Acosh Add AddN AddV2 Angle Asin Asinh Atan Atan2 Atanh BesselI0 BesselI0e
+    BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0
+    BesselY1 Betainc Cast Ceil CheckNumerics ClipByValue Complex ComplexAbs Conj Cos Cosh
+    Dawsn Digamma Div DivNoNan Elu EluGrad Erf Erfc Erfinv Exp Expint Expm1 Floor FloorDiv
+    FloorMod FresnelCos FresnelSin Identity IdentityN Igamma IgammaGradA Igammac Imag Inv
+    InvGrad LeakyRelu LeakyReluGrad Lgamma Log Log1p Maximum Minimum Mod Mul MulNoNan Ndtri
+    Neg NextAfter Polygamma Pow Real RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad
+    ReluGrad Rint Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad
+    Sign Sin Sinh Softplus SoftplusGrad Softsign SoftsignGrad Spence Sqrt SqrtGrad Square
+    SquaredDifference StopGradient Sub Tan Tanh TanhGrad TruncateDiv Xdivy Xlog1py Xlogy
+    ZerosLike Zeta
+"""
+ELEMENTWISE = frozenset(_ELEMENTWISE_NAMES.split())
+_MOVES_NAMES = """
+    BatchToSpaceND BroadcastTo Concat ConcatV2 DepthToSpace DiagPart ExpandDims Gather
+    GatherNd GatherV2 InvertPermutation MatrixDiag MatrixDiagPartV3 MatrixDiagV3
+    MatrixBandPart MirrorPad Pack Pad PadV2 Reshape ResourceGather Reverse ReverseSequence
+    ReverseV2 Roll Slice SpaceToBatchND SpaceToDepth Split SplitV Squeeze StridedSlice
+    StridedSliceGrad Tile Transpose Unpack
+"""
+MOVES = frozenset(_MOVES_NAMES.split())
+REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"})
+PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})
+_ROWWISE_NAMES = """
+    Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits
+"""
+ROWWISE = frozenset(_ROWWISE_NAMES.split())
 
 
 @dataclass
@@ -43,14 +60,18 @@ def flow(seen: Operation, marked: dict[int, Mask], values: Values) -> Flow:
     bad = {i: m for i, t in enumerate(seen.inputs) if (m := values.bad(t)) is not None}
     if not bad:
         return Flow(fresh=dict(marked))
-    rule = _rule(seen, marked)
-    return rule(seen, marked, bad) if rule else Flow(inputs=dict(bad))
+    rule = _rule(seen)
+    try:
+        return rule(seen, marked, bad) if rule else Flow(inputs=dict(bad))
+    except (IndexError, KeyError, ValueError):
+        # A layout that the rules do not foresee: less exact, but nothing is lost.
+        return Flow(inputs=dict(bad))
 
 
 _Rule = Callable[[Operation, dict[int, Mask], dict[int, Mask]], Flow]
 
 
-def _rule(seen: Operation, marked: dict[int, Mask]) -> _Rule | None:
+def _rule(seen: Operation) -> _Rule | None:
     if seen.op in ELEMENTWISE and _is_elementwise(seen):
         return _select if seen.op in ("Select", "SelectV2") else _elementwise
     if seen.op in MOVES:
@@ -153,18 +174,13 @@ def _product(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> 
     result, inherited = Flow(), np.zeros_like(mask)
     for i, own in bad.items():
         view = np.swapaxes(own, -1, -2) if turned[i] else own
-        along, across = (-1, -2) if i == 0 else (-2, -1)
-        reached = np.broadcast_to(view.any(axis=along, keepdims=True), mask.shape) & mask
+        summed = -1 if i == 0 else -2
+        reached = np.broadcast_to(view.any(axis=summed, keepdims=True), mask.shape) & mask
         if not reached.any():
             continue
         inherited |= reached
-        lines = reached.any(axis=across + 0 if i == 1 else -1, keepdims=True)
-        lines = reached.any(axis=-1 if i == 0 else -2, keepdims=True)
-        while lines.ndim > view.ndim:
-            lines = lines.any(axis=0)
-        kept = view & np.broadcast_to(
-            unbroadcast(lines, (*view.shape[:-2], *lines.shape[-2:])), view.shape
-        )
+        lines = reached.any(axis=summed, keepdims=True)
+        kept = view & unbroadcast(lines, (*view.shape[:-2], *lines.shape[-2:]))
         result.inputs[i] = np.swapaxes(kept, -1, -2) if turned[i] else kept
     fresh = mask & ~inherited
     if fresh.any():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
-from collections.abc import Iterator
+import math
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,11 +17,12 @@ from .observe import Operation
 from .values import array, at, is_numeric, limits
 from .walk import Walk, ancestors
 
-_ON_THE_WAY = (
-    "AddV2", "Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "ClipByValue", "Cast", "Identity", "Reshape",
-    "Square", "Sum", "ExpandDims", "Squeeze", "StridedSlice", "Pack", "Abs", "RealDiv", "Sigmoid",
-    "GatherV2", "Transpose", "Select", "SelectV2", "ConcatV2", "Mean", "Sqrt", "Pow",
-)  # fmt: skip
+_ON_THE_WAY_NAMES = """
+    Abs Add AddV2 Cast ClipByValue ConcatV2 ExpandDims GatherV2 Identity Maximum Mean Minimum Mul
+    Neg Pack Pow RealDiv Reshape Select SelectV2 Sigmoid Sqrt Square Squeeze StridedSlice Sub Sum
+    Transpose
+"""
+_ON_THE_WAY = frozenset(_ON_THE_WAY_NAMES.split())
 
 
 def lost_epsilon(
@@ -37,50 +41,40 @@ def lost_epsilon(
 def _swallowed(
     seen: Operation, index: tuple[int, ...], shape: tuple[int, ...], depends: Dependence
 ) -> bool:
-    if not is_numeric(seen.outputs[0]):
+    output = seen.outputs[0]
+    if not is_numeric(output):
         return False
     if seen.written is not None:
         written = list(_written(seen))
-        if any(_rounds_away(v, seen.outputs[0]) for v in written) or _one_sided(written, seen.outputs[0]):
+        if any(_rounds_away(v, output) for v in written) or _one_sided(written, output):
             return True
-    result = _value(seen.outputs[0], index, shape)
-    inputs = [t for t in seen.inputs if is_numeric(t)]
-    if depends(seen.outputs[0]):
-        if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
-            return any(
-                _no_op(x, c, index, shape, result)
-                for x, c in (inputs, inputs[::-1])
-                if not depends(c)
-            )
-        if seen.op == "Maximum" and len(inputs) == 2:
-            return any(
-                not depends(c) and _below(c, _value(c, index, shape)) and abs(result) < limits(c)[1]
-                for c in inputs
-            )
+    result = _value(output, index, shape)
+    inputs = [(t, _value(t, index, shape)) for t in seen.inputs if is_numeric(t)]
+    if result is None or any(value is None for _, value in inputs):
         return False
-    # A constant that was worked out inside the program and vanished there.
-    if seen.op in ("Cast", "Mul", "Square", "Pow") and inputs:
-        values = [_value(t, index, shape) for t in inputs]
-        return result == 0 and all(v is not None and v != 0 for v in values)
+    moving = depends(output)
     if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
-        return any(_no_op(x, c, index, shape, result) for x, c in (inputs, inputs[::-1]))
-    return False
+        left, right = inputs
+        return any(
+            _no_op(x, c, result) for x, c in ((left, right), (right, left))
+            if not (moving and depends(c[0]))
+        )  # fmt: skip
+    if moving:
+        tiny = limits(output)[1]
+        return seen.op == "Maximum" and any(
+            not depends(c) and 0 < abs(value) < tiny and abs(result) < tiny for c, value in inputs
+        )
+    # A constant that was worked out inside the program and vanished there.
+    vanishes = seen.op in ("Cast", "Mul", "Square", "Pow") and bool(inputs)
+    return vanishes and result == 0 and all(value != 0 for _, value in inputs)
 
 
-def _below(constant: Any, value: Any) -> bool:
-    return value is not None and bool(0 < abs(value) < limits(constant)[1])
-
-
-def _no_op(
-    x: Any, constant: Any, index: tuple[int, ...], shape: tuple[int, ...], result: Any
-) -> bool:
+def _no_op(x: tuple[Any, Any], constant: tuple[Any, Any], result: Any) -> bool:
     """Whether adding a scalar constant left a number as it was."""
-    if constant.shape.rank:
+    (_, number), (tensor, added) = x, constant
+    if tensor.shape.rank:
         return False
-    added, number = _value(constant, index, shape), _value(x, index, shape)
-    if added is None or number is None or result is None:
-        return False
-    _, tiny, spacing = limits(constant)
+    _, tiny, spacing = limits(tensor)
     small = abs(added) <= spacing * max(abs(number), tiny / spacing)
     return bool(abs(result) == abs(number) and small and added != number)
 
@@ -113,12 +107,9 @@ def _written(seen: Operation) -> Iterator[float]:
     yield from (value for name, value in names.items() if "." in name)
     segment = _segment(seen)
     try:
-        tree = ast.parse(segment.strip(), mode="eval")
+        tree = ast.parse(segment.strip())
     except SyntaxError:
-        try:
-            tree = ast.parse(segment.strip())
-        except SyntaxError:
-            return
+        return
     for node in ast.walk(tree):
         if isinstance(node, ast.expr):
             value = _evaluate(node, names)
@@ -143,7 +134,17 @@ def _segment(seen: Operation) -> str:
     return b"".join(lines).decode()
 
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: math.pow,
+}
+
+
 def _evaluate(node: ast.expr, names: dict[str, float]) -> float | None:
+    """The value of an expression of plain numbers and known names; None for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return float(node.value)
     if isinstance(node, ast.Name):
@@ -151,21 +152,9 @@ def _evaluate(node: ast.expr, names: dict[str, float]) -> float | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _evaluate(node.operand, names)
         return None if value is None else -value
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         left, right = _evaluate(node.left, names), _evaluate(node.right, names)
-        if left is None or right is None:
-            return None
-        try:
-            if isinstance(node.op, ast.Add):
-                return left + right
-            if isinstance(node.op, ast.Sub):
-                return left - right
-            if isinstance(node.op, ast.Mult):
-                return left * right
-            if isinstance(node.op, ast.Div):
-                return left / right
-            if isinstance(node.op, ast.Pow) and abs(right) < 100:
-                return float(left**right)
-        except (ArithmeticError, TypeError, ValueError):
-            return None
+        if left is not None and right is not None:
+            with contextlib.suppress(ArithmeticError, ValueError):
+                return _ARITHMETIC[type(node.op)](left, right)
     return None

@@ -89,15 +89,28 @@ def _lgamma(x: Sequence[Any], tiny: float) -> str | None:
     return POLE if x[0] <= 0 else None
 
 
-_LINEAR_ALGEBRA = ["Cholesky", "CholeskyGrad", "LogMatrixDeterminant", "Lu", "MatrixDeterminant", "MatrixExponential", "MatrixInverse", "MatrixLogarithm", "MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "MatrixTriangularSolve", "Qr", "SelfAdjointEig", "SelfAdjointEigV2", "Svd", "Eig", "BandedTriangularSolve", "TridiagonalSolve"]
-_SPECIAL = ["BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "Dawsn", "FresnelCos", "FresnelSin", "Igamma", "IgammaGradA", "Igammac", "Polygamma", "Spence", "Zeta", "RandomGammaGrad", "Expint"]
+_LINEAR_ALGEBRA_NAMES = """
+    Cholesky CholeskyGrad LogMatrixDeterminant Lu MatrixDeterminant MatrixExponential
+    MatrixInverse MatrixLogarithm MatrixSolve MatrixSolveLs MatrixSquareRoot
+    MatrixTriangularSolve Qr SelfAdjointEig SelfAdjointEigV2 Svd Eig BandedTriangularSolve
+    TridiagonalSolve
+"""
+_LINEAR_ALGEBRA = _LINEAR_ALGEBRA_NAMES.split()
+_SPECIAL_NAMES = """
+    BesselI0 BesselI1 BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0
+    BesselY1 Betainc Dawsn FresnelCos FresnelSin Igamma IgammaGradA Igammac Polygamma Spence
+    Zeta RandomGammaGrad Expint
+"""
+_SPECIAL = _SPECIAL_NAMES.split()
 
 RULES: dict[str, Rule] = {
     "Log": _log(0),
     "Log1p": _log(0, 1.0),
     "Xlogy": _log(1),
     "Xlog1py": _log(1, 1.0),
-    **dict.fromkeys(["RealDiv", "Div", "Xdivy", "FloorDiv", "FloorMod", "Mod", "TruncateDiv"], _divide),
+    **dict.fromkeys(
+        ["RealDiv", "Div", "Xdivy", "FloorDiv", "FloorMod", "Mod", "TruncateDiv"], _divide
+    ),
     **dict.fromkeys(["Reciprocal", "Inv"], _reciprocal),
     **dict.fromkeys(["ReciprocalGrad", "InvGrad"], lambda x, tiny: DIVIDE),
     "Pow": _power,

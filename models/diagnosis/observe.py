@@ -36,7 +36,7 @@ class Operation:
     )  # fmt: skip
 
     def __init__(
-        self, index: int, op: str, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any],
+        self, index: int, op: str, *, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Any],
         stage: str,
     ) -> None:  # fmt: skip
         self.index, self.op, self.inputs, self.attrs = index, op, inputs, attrs
@@ -48,7 +48,7 @@ class Operation:
 
     @property
     def phase(self) -> str:
-        """ "forward" or "backward"; what is done to finished gradients counts as backward, and so
+        """Forward or backward; what is done to finished gradients counts as backward, and so
         does a gradient that the loss itself takes."""
         return FORWARD if self.stage == FORWARD and self.forward is None else BACKWARD
 
@@ -96,7 +96,14 @@ class Observation:
 
     def saw(self, op: Any, inputs: Any, attrs: Any, outputs: Any) -> None:
         name = op.decode() if isinstance(op, bytes) else op
-        seen = Operation(len(self.operations), name, inputs, attrs, outputs, self.stage)
+        seen = Operation(
+            len(self.operations),
+            name,
+            inputs=inputs,
+            attrs=attrs,
+            outputs=outputs,
+            stage=self.stage,
+        )
         self._place(seen)
         if name in _GUARDS and seen.forward is None:
             seen.written = self._numbers_around(seen)

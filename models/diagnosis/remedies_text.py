@@ -54,15 +54,15 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
         "Clip the exponent before exp: tf.minimum(x, 80.0) in float32 (11 in float16).",
     ),
     m.PRODUCT: (
-        "Keep the numbers smaller: scale the input and the initial weights down, lower the learning "
-        "rate, or square and sum in a wider dtype (float32 for float16, float64 for float32).",
+        "Keep the numbers smaller: scale the input and the initial weights down, lower "
+        "the learning rate, or square and sum in a wider dtype (float32 for float16, float64 for float32).",
     ),
     m.EXPLOSION: (
         "Start from weights that keep the gradient's size (Glorot or orthogonal initialiser) and "
-        "clip by global norm for the training that follows: clipping alone comes too late, once the "
-        "gradient has overflowed.",
-        "Shorten the way back: mask the padding, use shorter sequences, or clip the gradient inside "
-        "the recurrence.",
+        "clip by global norm for the training that follows: clipping alone comes too late, once "
+        "the gradient has overflowed.",
+        "Shorten the way back: mask the padding, use shorter sequences, or clip the gradient "
+        "inside the recurrence.",
     ),
     m.CAST: (
         "Keep this value in the wider dtype, or scale it down before tf.cast; bfloat16 has the "
@@ -77,12 +77,12 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
         "tf.linalg.cholesky(K + 1e-6 * tf.eye(n)).",
     ),
     m.POLE: (
-        "Keep the argument away from the pole: tf.maximum(x, 1e-6) in front of the function; where a "
-        "tf.where leaves the place out, replace the argument there by a harmless one first.",
+        "Keep the argument away from the pole: tf.maximum(x, 1e-6) in front of the function; where "
+        "a tf.where leaves the place out, replace the argument there by a harmless one first.",
     ),
     m.INDEX: (
-        "Bring every label or id inside the table: enlarge the table (input_dim, number of classes) "
-        "or clean the ids; tf.clip_by_value hides the mistake.",
+        "Bring every label or id inside the table: enlarge the table (input_dim, number of "
+        "classes) or clean the ids; tf.clip_by_value hides the mistake.",
     ),
     m.CLIP: (
         "Find the Inf before clipping: clipping cannot repair it. If every gradient is finite, "

@@ -95,9 +95,9 @@ def unbroadcast(mask: Mask, shape: tuple[int, ...]) -> Mask:
     """The places of a tensor of `shape` that broadcasting spread over `mask`."""
     extra = mask.ndim - len(shape)
     if extra > 0:
-        mask = mask.any(axis=tuple(range(extra)))
+        mask = np.asarray(mask.any(axis=tuple(range(extra))))
     axes = tuple(i for i, size in enumerate(shape) if size == 1 and mask.shape[i] != 1)
-    return mask.any(axis=axes, keepdims=True) if axes else mask
+    return np.asarray(mask.any(axis=axes, keepdims=True)) if axes else mask
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -247,23 +247,23 @@ class Walk:
             if both is not None and both.any() and self._is_maximum(seen.inputs[1]):
                 trapped = np.broadcast_to(both, marked[0].shape) & marked[0]
                 if trapped.any():
-                    self._add(seen, 0, trapped, targets, "all-masked-softmax")
+                    self._add(seen, 0, trapped, targets, given="all-masked-softmax")
                     rest = marked[0] & ~trapped
                     return {0: rest} if rest.any() else {}
             if seen.stage == TRANSFORM and np.all(np.isinf(left) & np.isinf(right)):
-                self._add(seen, 0, marked[0], targets, "clip-overflow")
+                self._add(seen, 0, marked[0], targets, given="clip-overflow")
         return marked
 
     def _masked_rows(
         self, seen: Operation, marked: dict[int, Mask], targets: int
     ) -> dict[int, Mask]:
-        rows = np.isneginf(array(seen.inputs[0])).all(axis=-1)
+        rows = np.asarray(np.isneginf(array(seen.inputs[0])).all(axis=-1))
         rest: dict[int, Mask] = {}
         for k, mask in marked.items():
             wide = rows[..., None] if mask.ndim > rows.ndim else rows
             trapped = mask & wide
             if trapped.any():
-                self._add(seen, k, trapped, targets, "all-masked-softmax")
+                self._add(seen, k, trapped, targets, given="all-masked-softmax")
             left = mask & ~wide
             if left.any() and seen.op.endswith("WithLogits"):
                 left = self._impossible_labels(seen, k, left, targets)
@@ -277,7 +277,7 @@ class Walk:
         clean = np.isneginf(logits).any(axis=-1) & ~(np.isnan(logits) | np.isposinf(logits)).any(-1)
         trapped = mask & (clean[..., None] if mask.ndim > clean.ndim else clean)
         if trapped.any():
-            self._add(seen, k, trapped, targets, "log-of-zero")
+            self._add(seen, k, trapped, targets, given="log-of-zero")
         return mask & ~trapped
 
     def _is_maximum(self, tensor: Any) -> bool:
@@ -307,7 +307,7 @@ class Walk:
         self._add(seen, k, mask, targets)
 
     def _add(
-        self, seen: Operation, k: int, mask: Mask, targets: int, given: str | None = None,
+        self, seen: Operation, k: int, mask: Mask, targets: int, *, given: str | None = None,
         through: Operation | None = None,
     ) -> None:  # fmt: skip
         for cause in self.causes:
@@ -397,7 +397,7 @@ def name_of(variable: Any) -> str:
 
 
 def ancestors(
-    start: Any, made: dict[int, Operation], through: Sequence[str], depth: int
+    start: Any, made: dict[int, Operation], through: Container[str], depth: int
 ) -> Iterator[Operation]:
     """The forward operations that a tensor was computed by, nearest first, each once; goes on
     behind an operation only if `through` lists it."""

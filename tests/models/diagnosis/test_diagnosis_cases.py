@@ -1,5 +1,5 @@
-"""The public cases, one test each: operation, phase, mechanism, circumstances, the user's line, what
-is reached and a remedy, all taken from the reports and not from what the diagnosis answers.
+"""The public cases, one test each: operation, phase, mechanism, circumstances, the user's line,
+what is reached and a remedy, all taken from the reports and not from what the diagnosis answers.
 
 The line that must be named ends in `# here`.
 """
@@ -478,7 +478,8 @@ def test_r36_learning_rate_explosion_is_told_from_the_history():
             break
         w.assign_sub(0.1 * tape.gradient(value, w))
     d = diagnose(loss, [w], history=history)
-    check(d, loss, {"Pow", "Sum", "Mean", "Square"}, "forward", "product-overflow", "step-too-large",
+    overflowing = {"Pow", "Sum", "Mean", "Square"}
+    check(d, loss, overflowing, "forward", "product-overflow", "step-too-large",
           remedy="learning rate")  # fmt: skip
 
 

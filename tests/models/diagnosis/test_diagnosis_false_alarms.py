@@ -3,6 +3,7 @@ their gradients must be right."""
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -95,8 +96,6 @@ def unsorted_segment_max_with_gaps():
 
 @healthy
 def dynamic_loss_scaling():
-    import keras
-
     w = var([1e-3], tf.float16)
     optimizer = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(0.1), initial_scale=2.0**15
@@ -107,8 +106,6 @@ def dynamic_loss_scaling():
 
 @healthy
 def dynamic_loss_scaling_with_room():
-    import keras
-
     w = var([1e-3], tf.float16)
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=8.0)
     optimizer.build([w])
@@ -188,8 +185,6 @@ def cumulative_logsumexp():
 
 @healthy
 def keras_attention_with_padding():
-    import keras
-
     keras.utils.set_random_seed(0)
     layer = keras.layers.MultiHeadAttention(2, 4)
     x = tf.random.stateless_normal((2, 3, 8), (1, 2))
@@ -200,8 +195,6 @@ def keras_attention_with_padding():
 
 @healthy
 def keras_recurrence_with_masking():
-    import keras
-
     keras.utils.set_random_seed(0)
     layer = keras.layers.GRU(4)
     layer.build((None, 5, 3))
@@ -212,8 +205,6 @@ def keras_recurrence_with_masking():
 
 @healthy
 def batch_normalisation_of_one_row():
-    import keras
-
     layer = keras.layers.BatchNormalization()
     layer.build((None, 3))
     x = tf.constant([[1.0, 2.0, 3.0]])
