@@ -41,6 +41,9 @@ def show(desk: Desk) -> None:
 def _show(desk: Desk, live: bool) -> None:
     run = desk.run
     view = run.view() if run else None
+    if run is not None and view is None and run.status == "failed":
+        st.error(f"The graph could not be built: {run.error}", icon=":material/dangerous:")
+        return
     if run is None or view is None:
         st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
         return

@@ -103,6 +103,11 @@ class LiveRun:
             return self._config | self._changes
 
     @property
+    def error(self) -> str:
+        """What went wrong in a worker, or nothing."""
+        return self._error
+
+    @property
     def running(self) -> bool:
         return self._steps_wanted > 0
 
