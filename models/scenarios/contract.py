@@ -32,12 +32,17 @@ class Preset:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of knobs that is said to mend the scenario, and by what reasoning."""
+    """A change of knobs that is said to mend the scenario, and by what reasoning.
+
+    `answers_another_question`: it changes what is asked (other data, a shorter input), so that its
+    gradient has nothing to be compared with.
+    """
 
     name: str
     title: str
     knobs: Mapping[str, KnobValue]
     reason: str
+    answers_another_question: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,9 @@ class Scenario:
     predict(parameters, probe, knobs): name → tensor, what `outcome` needs.
     outcome(predictions, dataset, config): metrics and pictures, in NumPy.
     checks: toggles that make the graph raise at a non-finite value (`tf.debugging`).
+    reference: knobs that give the numerically sound form of the same mathematical loss, whatever
+        the others say; float64 without clipping is understood.
+    together: names of remedies that are worth trying both at once.
     """
 
     name: str
@@ -140,6 +148,8 @@ class Scenario:
     predict: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]]
     outcome: Callable[[Mapping[str, Array], Dataset, Config], Outcome]
     checks: tuple[str, ...] = ()
+    reference: Mapping[str, KnobValue] = field(default_factory=dict)
+    together: tuple[tuple[str, str], ...] = ()
 
     def knob(self, name: str) -> AnyKnob:
         for knob in self.knobs:

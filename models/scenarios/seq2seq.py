@@ -412,7 +412,13 @@ SCENARIO = Scenario(
             {"recurrent_clipping": True, "recurrent_limit": 1.0},
             "The growth is cut before it can add up.",
         ),
-        Remedy("short", "SEQ_LEN 20", {"seq_len": 20}, "Fewer factors."),
+        Remedy(
+            "short",
+            "SEQ_LEN 20",
+            {"seq_len": 20},
+            "Fewer factors.",
+            answers_another_question=True,
+        ),
         Remedy(
             "hidden_once",
             "Hidden enters once",
@@ -450,4 +456,6 @@ SCENARIO = Scenario(
     loss=loss,
     predict=predict,
     outcome=outcome,
+    reference={"from_logits": True, "recurrent_clipping": False},
+    together=(("glorot", "mask_padding"),),
 )
