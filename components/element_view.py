@@ -77,5 +77,5 @@ def covers(view: RunView, column: int, step: int) -> bool:
     return bool(history.first_step[column] <= step <= history.last_step[column])
 
 
-def snapshot_at(view: RunView, moment: int | str) -> Snapshot | None:
+def snapshot_at(view: RunView, moment: object) -> Snapshot | None:
     return next((s for s in view.snapshots if s.step == moment), None)

@@ -1,4 +1,4 @@
-"""Home: what this is, and a card for each scenario."""
+"""Home: what this is, a card for each scenario, and how to read the pictures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,26 @@ import streamlit as st
 
 from models.scenarios import scenarios
 from models.scenarios.contract import Scenario
+
+from .palette import STATES, palette
+from .plotly_view import is_dark
+
+STEPS = (
+    (
+        ":material/grid_on: Watch",
+        "Train live and see, for every parameter and step, how large its gradient is and where "
+        "it stops being finite.",
+    ),
+    (
+        ":material/tune: Turn",
+        "Move ε, bounds, clipping or the learning rate while it trains; each acts on the next "
+        "step.",
+    ),
+    (
+        ":material/touch_app: Look inside",
+        "Click a cell to see which entries of that very gradient are NaN, Inf, zero or finite.",
+    ),
+)
 
 
 def show() -> None:
@@ -17,17 +37,31 @@ def show() -> None:
     for column, scenario in zip(st.columns(len(scenarios())), scenarios().values(), strict=True):
         with column:
             card(scenario)
+    for column, (title, text) in zip(st.columns(len(STEPS)), STEPS, strict=True):
+        column.markdown(f"**{title}**  \n{text}")
+    states()
 
 
 def card(scenario: Scenario) -> None:
     with st.container(border=True, height="stretch"):
         st.subheader(scenario.title)
         st.markdown(scenario.story)
-        st.caption(scenario.question)
-        for preset in scenario.presets:
-            st.page_link(
-                "pages/laboratory.py",
-                label=f"Open {preset.title.lower()}",
-                icon=":material/play_circle:",
-                query_params={"scenario": scenario.name, "preset": preset.name},
-            )
+        st.markdown(f"*{scenario.question}*")
+        with st.container(horizontal=True, height="stretch", vertical_alignment="bottom"):
+            for preset in scenario.presets:
+                st.page_link(
+                    "pages/laboratory.py",
+                    label=preset.title,
+                    icon=":material/play_circle:",
+                    help=preset.story,
+                    query_params={"scenario": scenario.name, "preset": preset.name},
+                )
+
+
+def states() -> None:
+    """The colours and marks of the heatmaps."""
+    colours = palette(is_dark())
+    cells = [f'<span style="color:{colours.finite[len(colours.finite) // 2]}">■</span> finite']
+    for state, colour in zip(STATES, colours.states(), strict=True):
+        cells.append(f'<span style="color:{colour}">■</span> {state.glyph} {state.name}')
+    st.markdown("In the heatmaps: " + " &emsp; ".join(cells), unsafe_allow_html=True)

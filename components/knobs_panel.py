@@ -69,8 +69,8 @@ def widget(settings: Settings, knob: AnyKnob) -> KnobValue:
     if isinstance(knob, Number):
         return _number(knob, value, settings.drawn[knob.name], common)
     if isinstance(knob, Interval):
-        ends = {"min_value": knob.low, "max_value": knob.high, "step": knob.increment}
-        return st.slider(**common, **ends, value=value)
+        ends: dict[str, Any] = {"min_value": knob.low, "max_value": knob.high, "value": value}
+        return st.slider(**common, **ends, step=knob.increment)
     if isinstance(knob, Choice):
         words = knob.options
         common |= {"options": list(words), "format_func": lambda option: words[option]}
@@ -101,8 +101,7 @@ def _number(knob: Number, value: float, drawn: float, common: dict[str, Any]) ->
 
 def facts(knob: AnyKnob) -> str:
     """Range, default and effect of a knob, in a sentence or two."""
-    default = knob.default
-    shown = knob.options[default] if isinstance(knob, Choice) else knob.format(default)
+    shown = knob.options[knob.default] if isinstance(knob, Choice) else knob.format(knob.default)
     words = [f"Default {shown}"]
     if isinstance(knob, (Number, Interval)):
         words.append(f"range {format_number(knob.low)} to {format_number(knob.high)} {knob.unit}")

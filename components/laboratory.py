@@ -99,6 +99,7 @@ def open_run(here: Desk, settings: Settings) -> bool:
     except BadInput as error:
         settings.notices.append(f"{error.sentence} The default is used.")
         settings.start_over()
+        write_query(settings)
         st.rerun()
     return True
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from models.scenarios.contract import Curves, Matrix, Outcome
-from models.training.live import LiveRun, RunView
+from models.training.live import LiveRun, RunView, Status
 
 from . import element_view
 from .desk import Desk, registry
@@ -18,7 +18,7 @@ from .plotly_view import Click, is_dark, plotly_view
 REFRESH_SECONDS = 0.45
 CROWD = 3  # from as many training runs on, each browser refreshes half as often
 
-STATUS = {
+STATUS: dict[Status, tuple[str, str, Literal["gray", "blue", "red"]]] = {
     "building": ("Building the graph", ":material/hourglass_top:", "gray"),
     "paused": ("Paused", ":material/pause_circle:", "gray"),
     "running": ("Training", ":material/play_circle:", "blue"),

@@ -17,7 +17,9 @@ def begin_page(title: str) -> None:
     st.set_page_config(
         page_title=f"{title} · NaNatomy", page_icon=":material/emergency:", layout="wide"
     )
-    with st.sidebar, st.container(horizontal=True, gap="small"):
-        for path, label, icon in PAGES:
-            st.page_link(path, label=label, icon=icon)
+    with st.sidebar:
+        st.markdown("### NaNatomy")
+        with st.container(horizontal=True, gap="small"):
+            for path, label, icon in PAGES:
+                st.page_link(path, label=label, icon=icon)
     warm_up()

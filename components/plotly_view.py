@@ -115,7 +115,7 @@ def pack(message: Mapping[str, Any]) -> bytes:
     return zlib.compress(text.encode(), level=6)
 
 
-@st.cache_resource(show_spinner=False)  # type: ignore[untyped-decorator]
+@st.cache_resource(show_spinner=False)
 def _serve_scripts() -> None:
     """Lets Streamlit serve the two folders that `_BOOT` names (after this module and these)."""
     declare_component("browser", path=str(_BROWSER))

@@ -9,14 +9,12 @@ import argparse
 import os
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NoReturn
 
 from ..errors import BadInput
-from .command import Command
-
-RAN, BAD_USAGE, INTERRUPTED, PIPE_CLOSED = 0, 2, 130, 141
+from .command import BAD_USAGE, INTERRUPTED, PIPE_CLOSED, Command
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,19 +33,25 @@ def commands() -> dict[str, Command]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0 when it ran, 2 for bad usage, 130 after Ctrl-C."""
     program = f"python -m {(__package__ or '').partition('.')[0]}"
-    parser = _Parser(prog=program, description="Finds, explains and mends non-finite gradients.")
-    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in commands().values():
-        added = choices.add_parser(command.name, help=command.help, description=command.help)
-        command.configure(added)
-    arguments = parser.parse_args(argv)
     try:
-        return commands()[arguments.command].execute(arguments)
+        found = commands()
+        arguments = _parser(program, found).parse_args(argv)
+        program += f" {arguments.command}"
+        return found[arguments.command].execute(arguments)
     except BadInput as error:
-        print(f"{program} {arguments.command}: {error.sentence}", file=sys.stderr)
+        print(f"{program}: {error.sentence}", file=sys.stderr)
         return BAD_USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # `… | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+
+
+def _parser(program: str, found: Mapping[str, Command]) -> argparse.ArgumentParser:
+    parser = _Parser(prog=program, description="Finds, explains and mends non-finite gradients.")
+    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in found.values():
+        added = choices.add_parser(command.name, help=command.help, description=command.help)
+        command.configure(added)
+    return parser

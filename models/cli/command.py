@@ -6,6 +6,9 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# Exit codes beside 0, as shells expect them.
+BAD_USAGE, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+
 
 @dataclass(frozen=True)
 class Command:

@@ -15,7 +15,7 @@ from ..scenarios.knobs import Number
 from ..training.health import as_dict
 from ..training.program import Rows
 from ..training.trainer import Trainer
-from .command import Command
+from .command import INTERRUPTED, Command
 from .output import STDOUT, add_json_argument, check_writable, write_json
 from .quiet import load_tensorflow
 from .setup import Setup, add_setup_arguments, read_setup
@@ -32,7 +32,6 @@ STEPS = Number(
     help="How many steps to take.",
 )
 SECONDS_IN_A_BURST = 0.1  # so that the bar moves and Ctrl-C is answered
-INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -44,7 +44,7 @@ def read_table(content: bytes, *, label: str | None = None) -> Table:
     the last column if it has exactly two values. Of two numbers the larger becomes label 1, of two
     words the rarer one (the second in alphabetical order if both are equally frequent).
 
-    Raises BadInput(field="data", or "label_column" when the column asked for does not exist), naming line
+    Raises BadInput(field="data", or "label_column" if there is no such column), naming line
     and column, for whatever cannot be trained on.
     """
     rows = read_rows(content, EXPECTED, MAX_ROWS)

@@ -180,7 +180,7 @@ KNOBS = (
             "sign_preserving": "sign(x)·max(|x|, ε)^b",
             "double_where": "0 at 0, else x^b",
         },
-        help="How a base is raised to a learned exponent: by tf.pow as posted, or kept away from 0.",
+        help="How a base is raised to an exponent: by tf.pow as posted, or kept away from 0.",
     ),
     Number(
         name="epsilon",

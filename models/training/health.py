@@ -16,6 +16,8 @@ from ..lazy import tf
 COUNTS = ("nan", "posinf", "neginf", "zero", "subnormal")
 FIELDS = (*COUNTS, "max_abs", "norm")
 
+TOGETHER = 4096  # entries that are measured in one go
+
 # Class of the buckets between the bounds of `_bit_bounds`, in their order.
 _BUCKETS = ("zero", "subnormal", "", "neginf", "nan", "zero", "subnormal", "", "posinf", "nan")
 
@@ -25,6 +27,10 @@ def _layout(dtype: str) -> tuple[int, int]:
     return {"float64": (64, 52), "float32": (32, 23), "float16": (16, 10), "bfloat16": (16, 7)}[
         dtype
     ]
+
+
+def _integer(dtype: str) -> Any:
+    return {64: tf.int64, 32: tf.int32, 16: tf.int16}[_layout(dtype)[0]]
 
 
 def _bit_bounds(dtype: str) -> list[int]:
@@ -51,9 +57,8 @@ def _bit_bounds(dtype: str) -> list[int]:
 def classify(flat: Any) -> Any:
     """int32 tensor of the shape of `flat`: index into `_BUCKETS` of each entry."""
     dtype = flat.dtype.name
-    integer = {64: tf.int64, 32: tf.int32, 16: tf.int16}[_layout(dtype)[0]]
-    bits = tf.bitcast(flat, integer)
-    if integer == tf.int16:
+    bits = tf.bitcast(flat, _integer(dtype))
+    if bits.dtype == tf.int16:
         bits = tf.cast(bits, tf.int32)  # searchsorted has no 16-bit kernel
     bounds = tf.constant(_bit_bounds(dtype), bits.dtype)
     return tf.searchsorted(bounds, bits, side="right")
@@ -64,30 +69,111 @@ def measure(gradients: list[Any]) -> Any:
 
     Counts of NaN, +Inf, −Inf, zero (both signs) and subnormal entries; the largest finite
     magnitude and the 2-norm of the finite entries, both 0 where there are none. The norm cannot
-    overflow: it is taken relative to the largest magnitude.
+    overflow: it is taken in float64, relative to the largest magnitude where need be.
+
+    Nearly every step is finite, so that is looked at first and in few passes; all classes are told
+    apart only where a gradient is not.
     """
-    sizes = [int(np.prod(g.shape)) for g in gradients]
-    parameters = len(sizes)
-    segments = tf.constant(np.repeat(np.arange(parameters, dtype=np.int32), sizes))
-    flat = tf.concat([tf.reshape(g, [-1]) for g in gradients], axis=0)
-    bucket = classify(flat) + segments * len(_BUCKETS)
-    cells = parameters * len(_BUCKETS)
+    finite = [_measure_finite(group) for group in _groups(gradients)]
+    health, is_finite = (tf.concat(parts, axis=0) for parts in zip(*finite, strict=True))
+    return tf.cond(tf.reduce_all(is_finite), lambda: health, lambda: measure_any(gradients))
+
+
+def _groups(gradients: list[Any]) -> list[list[Any]]:
+    """Neighbours that are measured together: small ones, because starting an operation costs more
+    than their entries; a large one alone, because to copy it costs more."""
+    groups: list[list[Any]] = []
+    room = 0
+    for gradient in gradients:
+        size = _size(gradient)
+        if size > room:
+            groups.append([])
+            room = TOGETHER
+        groups[-1].append(gradient)
+        room -= size
+    return groups
+
+
+def _measure_finite(gradients: list[Any]) -> tuple[Any, Any]:
+    """What `measure` gives for gradients without non-finite entries, and whether they are such
+    (bool [parameters]). Only the bits of the magnitudes are compared, see `classify`."""
+    entries = _Entries(gradients)
+    dtype = entries.flat.dtype
+    width, mantissa = _layout(dtype.name)
+    bits = tf.bitcast(entries.flat, _integer(dtype.name))
+    magnitude = tf.bitwise.bitwise_and(bits, 2 ** (width - 1) - 1)
+    if width == 16:
+        magnitude = tf.cast(magnitude, tf.int32)
+    one = tf.ones([], magnitude.dtype)
+    top = entries.largest(magnitude)
+    not_zero = entries.total(tf.minimum(magnitude, one))
+    normal = entries.total(tf.minimum(tf.bitwise.right_shift(magnitude, one * mantissa), one))
+    counts = [tf.constant(entries.sizes, one.dtype) - not_zero, not_zero - normal]
+    max_abs = tf.cast(tf.bitcast(tf.cast(top, bits.dtype), dtype), tf.float64)
+    none = tf.zeros_like(max_abs)
+    fields = [none, none, none, *(tf.cast(n, tf.float64) for n in counts), max_abs]
+    infinity = (2 ** (width - mantissa - 1) - 1) << mantissa
+    return tf.stack([*fields, _norm(entries, max_abs)], axis=1), top < infinity
+
+
+def norms(tensors: list[Any]) -> Any:
+    """float64 [tensors]: 2-norms, computed in float64."""
+    groups = [_Entries(group) for group in _groups(tensors)]
+    return tf.concat([_root_of_squares(tf.cast(g.flat, tf.float64), g) for g in groups], axis=0)
+
+
+class _Entries:
+    """The entries of several tensors in one row, with sums and maxima per tensor."""
+
+    def __init__(self, tensors: list[Any]) -> None:
+        self.sizes = [_size(tensor) for tensor in tensors]
+        self.flat = tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], axis=0)
+        self._alone = len(tensors) == 1
+        self.segments = np.repeat(np.arange(len(tensors), dtype=np.int32), self.sizes)
+
+    def total(self, row: Any) -> Any:
+        if self._alone:
+            return tf.reduce_sum(row, keepdims=True)
+        return tf.math.segment_sum(row, self.segments)
+
+    def largest(self, row: Any) -> Any:
+        if self._alone:
+            return tf.reduce_max(row, keepdims=True)
+        return tf.math.segment_max(row, self.segments)
+
+    def spread(self, values: Any) -> Any:
+        """Each tensor's value at each of its entries."""
+        return values if self._alone else tf.gather(values, self.segments)
+
+
+def _norm(entries: _Entries, max_abs: Any) -> Any:
+    wide = tf.cast(entries.flat, tf.float64)
+    if entries.flat.dtype != tf.float64:  # the square of any narrower number fits into float64
+        return _root_of_squares(wide, entries)
+    scale = tf.where(max_abs > 0, max_abs, tf.ones_like(max_abs))
+    return scale * _root_of_squares(wide / entries.spread(scale), entries)
+
+
+def _root_of_squares(values: Any, entries: _Entries) -> Any:
+    return tf.sqrt(entries.total(values * values))
+
+
+def _size(gradient: Any) -> int:
+    return int(np.prod(gradient.shape))
+
+
+def measure_any(gradients: list[Any]) -> Any:
+    """What `measure` gives, whatever the entries are."""
+    entries = _Entries(gradients)
+    bucket = classify(entries.flat) + entries.segments * len(_BUCKETS)
+    cells = len(gradients) * len(_BUCKETS)
     counts = tf.math.bincount(bucket, minlength=cells, maxlength=cells)
-    counts = tf.cast(tf.reshape(counts, [parameters, len(_BUCKETS)]), tf.float64)
-    finite = tf.cast(
-        tf.where(tf.math.is_finite(flat), tf.abs(flat), tf.zeros_like(flat)), tf.float64
-    )
-    largest = tf.math.segment_max(finite, segments)
-    if flat.dtype == tf.float64:
-        scale = tf.where(largest > 0, largest, tf.ones_like(largest))
-        norm = scale * _root_of_squares(finite / tf.gather(scale, segments), segments)
-    else:  # the square of any narrower number fits into float64
-        norm = _root_of_squares(finite, segments)
-    return tf.concat([counts @ _folding(), largest[:, None], norm[:, None]], axis=1)
-
-
-def _root_of_squares(values: Any, segments: Any) -> Any:
-    return tf.sqrt(tf.math.segment_sum(values * values, segments))
+    counts = tf.cast(tf.reshape(counts, [len(gradients), len(_BUCKETS)]), tf.float64)
+    is_finite = tf.math.is_finite(entries.flat)
+    entries.flat = tf.where(is_finite, entries.flat, tf.zeros_like(entries.flat))
+    max_abs = tf.cast(entries.largest(tf.abs(entries.flat)), tf.float64)
+    fields = [counts @ _folding(), max_abs[:, None], _norm(entries, max_abs)[:, None]]
+    return tf.concat(fields, axis=1)
 
 
 def _folding() -> Any:

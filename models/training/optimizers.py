@@ -59,12 +59,8 @@ class PureOptimizer:
     """`apply(state, gradients, parameters, learning_rate) -> (parameters, state)`, tensors only."""
 
     def __init__(self, name: str, shapes: list[tuple[int, ...]], dtype: str, loss_scaling: bool):
-        make = {
-            "sgd": lambda: _pure("SGD")(),
-            "momentum": lambda: _pure("SGD")(momentum=MOMENTUM),
-            "adam": lambda: _pure("Adam")(),
-        }
-        inner = make[name]()
+        settings = {"momentum": MOMENTUM} if name == "momentum" else {}
+        inner = _pure("Adam" if name == "adam" else "SGD")(**settings)
         self.loss_scaling = loss_scaling
         self._optimizer = keras.optimizers.LossScaleOptimizer(inner) if loss_scaling else inner
         self._optimizer.build([keras.Variable(keras.ops.zeros(s), dtype=dtype) for s in shapes])

@@ -20,7 +20,7 @@ from ..lazy import tf
 from ..scenarios.contract import Array, Dataset, Scenario
 from ..scenarios.knobs import Config, Interval, Number
 from .clipping import clip
-from .health import FIELDS, measure, nonfinite
+from .health import FIELDS, measure, nonfinite, norms
 from .optimizers import PureOptimizer
 
 KEPT_PROGRAMS = 24
@@ -128,7 +128,7 @@ class Program:
             train,
             tf.constant(steps),
             tf.constant(stop_at_bad),
-            monitor,
+            monitor=monitor,
         )
         self.traced = True
         return state, self._unpack(rows.numpy())
@@ -153,7 +153,7 @@ class Program:
     # What is traced.
 
     def _build_burst(
-        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, monitor: bool
+        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, *, monitor: bool
     ) -> Any:
         parameters = len(self.names)
         width = 3 + (parameters * (2 * len(FIELDS) + 1) if monitor else 0)
@@ -300,12 +300,7 @@ def draw_batch(train: Any, step: Any, batch_size: int, seed: Any) -> dict[str, A
 
 def _update_ratio(old: list[Any], new: list[Any]) -> Any:
     """Norm of the update over norm of the weights, per parameter; NaN where the weights are 0."""
-
-    def norm(tensor: Any) -> Any:
-        return tf.norm(tf.cast(tensor, tf.float64))
-
-    weights = tf.stack([norm(a) for a in old])
-    updates = tf.stack([norm(b - a) for a, b in zip(old, new, strict=True)])
+    weights, updates = norms(old), norms([b - a for a, b in zip(old, new, strict=True)])
     return tf.where(weights > 0, updates / weights, tf.constant(np.nan, tf.float64))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM_ARGS = [
@@ -25,6 +25,8 @@ CHROMIUM_ARGS = [
     "--no-first-run",
 ]
 Serve = Callable[..., str]
+
+expect.set_options(timeout=30_000)  # machines are shared
 
 
 @pytest.fixture(scope="session")

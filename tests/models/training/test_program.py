@@ -113,7 +113,7 @@ def test_update_ratio_is_update_over_weights(make_trainer: Any) -> None:
     for measured, old, new in zip(rows.update_ratio[0], before, after, strict=True):
         if np.any(old):
             assert measured == pytest.approx(
-                np.linalg.norm(new - old) / np.linalg.norm(old), rel=1e-12
+                np.linalg.norm(new - old) / np.linalg.norm(old), rel=1e-5
             )
         else:
             assert np.isnan(measured)

@@ -1,0 +1,236 @@
+"""From a loss function to a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lazy import tf
+from .circumstances import LOSS_SCALE
+from .compiled import as_compiled, differing
+from .explain import explain
+from .failures import read_failure
+from .findings import Findings
+from .lines import caller
+from .observe import Replay, replay
+from .remedies_text import remedies
+from .report import BENIGN, BROKEN, FINITE, Diagnosis, Health, Origin
+from .scaling import Scale, loss_scale
+from .values import Values, array
+from .walk import Walk, bad_writes, name_of
+
+Variables = Sequence[Any] | Mapping[str, Any]
+
+
+def diagnose(
+    loss_fn: Callable[[], Any],
+    variables: Variables | None = None,
+    transform: Callable[[list[Any]], Any] | None = None,
+    *,
+    history: Sequence[Mapping[str, float]] | None = None,
+) -> Diagnosis:
+    """Finds out why a loss or its gradients are not finite.
+
+    Args:
+        loss_fn: Called without arguments, returns a scalar floating-point tensor. It may hold
+            anything: Keras models, `tf.function`, loops, custom gradients. It is run once, eagerly
+            and observed; variables that it writes get their values back.
+        variables: The variables to differentiate by, as a list or name → variable; by default every
+            trainable variable that the loss read.
+        transform: Optionally what is done to the list of gradients afterwards (clipping); returns
+            the list, or a pair that begins with it, as `tf.clip_by_global_norm` does.
+        history: Optionally each parameter's largest magnitude at the last steps (name → number,
+            oldest first), which tells a step size that is too large from other overflows.
+
+    Returns:
+        The `Diagnosis`.
+
+    Raises:
+        BadInput: `loss_fn` did not return a floating-point tensor.
+        Exception: Whatever `loss_fn` or `transform` raise for reasons other than their numbers.
+    """
+    given, names = _flat(variables)
+    here = caller()
+    step = replay(loss_fn, lambda found: _named(found, names), given, transform)
+    values = Values()
+    if step.failure is not None:
+        return _of_failure(step, values)
+
+    health = {
+        name: _health(values, gradient)
+        for name, gradient in zip(step.variables, step.gradients, strict=True)
+    }
+    final = health
+    if step.transformed is not None:
+        final = {
+            name: _health(values, gradient)
+            for name, gradient in zip(step.variables, step.transformed, strict=True)
+        }
+        health = {n: final[n] if h.finite else h for n, h in health.items()}
+    targets = _targets(step, values)
+    walk = Walk(step, values, targets)
+    findings = Findings(walk, here)
+    broken = any(values.bad(t) is not None for tensors in targets.values() for t in tensors)
+    scale = None
+    origins: list[Origin] = []
+    if broken:
+        scale = loss_scale(loss_fn, step, walk, findings.depends)
+        origins = findings.origins(scale, history, health)
+    notes: tuple[str, ...] = ()
+    if not broken and step.observation.compiled:
+        compiled = _of_compiled(loss_fn, step, values, findings, health)
+        if compiled is not None:
+            origins, health, notes = compiled
+            broken = True
+    benign = findings.benign()
+    verdict = BROKEN if broken else BENIGN if benign else FINITE
+    if broken and scale is not None and _repairs_itself(scale, origins, values, step):
+        verdict = BENIGN
+    return _told(verdict, step, health, origins, benign, notes=notes)
+
+
+def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: Replay) -> bool:
+    """A skipped step under *dynamic* loss scaling is normal."""
+    return (
+        scale.dynamic
+        and values.finite(step.loss)
+        and all(LOSS_SCALE in o.circumstances for o in origins)
+    )
+
+
+def _told(
+    verdict: str, step: Replay, health: dict[str, Health], origins: list[Origin],
+    benign: list[Origin], *, notes: tuple[str, ...] = (),
+) -> Diagnosis:  # fmt: skip
+    texts: list[str] = []
+    for origin in origins[:3]:
+        texts += [t for t in remedies(origin.mechanism, origin.circumstances) if t not in texts]
+    loss = None
+    if step.loss is not None:
+        number = np.sum(array(step.loss))
+        loss = float(np.real(number))
+    return Diagnosis(
+        verdict=verdict,
+        loss=loss,
+        variables=health,
+        origins=tuple(origins),
+        explanation=explain(verdict, origins, health, len(benign)),
+        remedies=tuple(texts),
+        benign=tuple(benign),
+        operations=len(step.observation.operations),
+        notes=notes,
+    )
+
+
+def _flat(variables: Variables | None) -> tuple[list[Any] | None, list[str] | None]:
+    if variables is None:
+        return None, None
+    if isinstance(variables, Mapping):
+        return [_tensorflow_of(v) for v in variables.values()], list(variables)
+    return [_tensorflow_of(v) for v in variables], [name_of(v) for v in variables]
+
+
+def _tensorflow_of(variable: Any) -> Any:
+    """The TensorFlow variable inside a Keras one."""
+    if isinstance(variable, (tf.Variable, tf.Tensor)):
+        return variable
+    inner = getattr(variable, "value", variable)
+    return variable if callable(inner) else inner
+
+
+def _named(found: Sequence[Any], names: list[str] | None) -> dict[str, Any]:
+    """Variables by name, equal names told apart by a number."""
+    named: dict[str, Any] = {}
+    for i, variable in enumerate(found):
+        name = names[i] if names else name_of(variable)
+        unique, n = name, 1
+        while unique in named:
+            n += 1
+            unique = f"{name}_{n}"
+        named[unique] = variable
+    return named
+
+
+def _dense(gradient: Any) -> Any:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
+def _health(values: Values, gradient: Any) -> Health:
+    if gradient is None:
+        return Health("unconnected")
+    numbers = array(_dense(gradient))
+    if values.bad(_dense(gradient)) is None:
+        size = np.abs(numbers)
+        return Health(
+            "finite", numbers.size, zero=int((numbers == 0).sum()),
+            largest=float(size.max(initial=0.0)),
+        )  # fmt: skip
+    nan, inf = np.isnan(numbers), np.isinf(numbers)
+    real = np.real(numbers)
+    words = [word for word, mask in (("nan", nan), ("inf", inf)) if mask.any()]
+    good = np.abs(numbers[np.isfinite(numbers)])
+    return Health(
+        " and ".join(words), numbers.size, int(nan.sum()), int((inf & (real > 0)).sum()),
+        int((inf & (real < 0)).sum()), int((numbers == 0).sum()), float(good.max(initial=0.0)),
+    )  # fmt: skip
+
+
+def _targets(step: Replay, values: Values) -> dict[str, list[Any]]:
+    """What matters: each variable's gradient (before and after the transform), the loss, and what
+    the step itself wrote to variables."""
+    targets: dict[str, list[Any]] = {name: [] for name in step.variables}
+    for gradients in (step.gradients, step.transformed or []):
+        for name, gradient in zip(step.variables, gradients, strict=False):
+            if gradient is not None:
+                targets[name].append(_dense(gradient))
+    targets["loss"] = [step.loss]
+    for name, tensors in bad_writes(step, values).items():
+        targets.setdefault(name, []).extend(tensors)
+    return targets
+
+
+def _of_failure(step: Replay, values: Values) -> Diagnosis:
+    failure = read_failure(step.failure, step.observation) if step.failure else None
+    if failure is None or (failure.mechanism is None and not failure.tensors):
+        assert step.failure is not None
+        raise step.failure
+    health = {name: Health("not computed") for name in step.variables}
+    if failure.mechanism is None:
+        walk = Walk(step, values, {"loss": failure.tensors})
+        origins = Findings(walk, None).origins(None, None, health)
+        if origins:
+            return _told(BROKEN, step, health, origins, [])
+        assert step.failure is not None
+        raise step.failure
+    origin = Origin(
+        op=failure.op, phase=step.observation.stage if step.observation.stage == "forward" else
+        "backward", mechanism=failure.mechanism, circumstances=(), source=failure.source,
+        index=failure.index, inputs=failure.inputs, output=float("nan"), count=1,
+        reaches=("loss", *step.variables),
+    )  # fmt: skip
+    return _told(BROKEN, step, health, [origin], [])
+
+
+def _of_compiled(
+    loss_fn: Callable[[], Any], step: Replay, values: Values, findings: Findings,
+    health: dict[str, Health],
+) -> tuple[list[Origin], dict[str, Health], tuple[str, ...]] | None:  # fmt: skip
+    loss, gradients = as_compiled(loss_fn, step)
+    compiled = {
+        name: _health(values, gradient)
+        for name, gradient in zip(step.variables, gradients, strict=True)
+    }
+    reached = [name for name, state in compiled.items() if not state.finite]
+    if not values.finite(loss):
+        reached.append("loss")
+    if not reached:
+        return None
+    targets = sum(1 << bit for bit, n in enumerate(findings.walk.names) if n in reached)
+    origins = findings.told(differing(step, values, targets))
+    note = (
+        "The compiled function (jit_compile=True) gives a non-finite result; the same step run "
+        "operation by operation is finite."
+    )
+    return origins, compiled, (note,)

@@ -1,0 +1,297 @@
+"""Causes judged: mechanism, circumstances, numbers, line, reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from . import mechanisms as m
+from .circumstances import EMPTY, LOSS_SCALE, LOST_EPSILON, MASKED, STEP, Dependence
+from .counts import empty_count
+from .growth import Growth, growth
+from .guards import lost_epsilon
+from .lines import source
+from .masked import masked_branch
+from .observe import BACKWARD, TRANSFORM, Operation
+from .operands import first, operands
+from .report import Health, Origin, Step
+from .scaling import Scale
+from .values import Values, array, at, is_numeric, largest, limits
+from .walk import Cause, Walk, ancestors
+
+_SINGULAR = frozenset(
+    {
+        m.LOG_ZERO, m.LOG_NEGATIVE, m.DIVIDE, m.ZERO_OVER_ZERO, m.POWER_ZERO, m.ROOT_ZERO, m.EDGE,
+        m.DOMAIN, m.ANGLE, m.POLE, m.ROOT_NEGATIVE, m.DEFINITE,
+    }
+)  # fmt: skip
+_OVERFLOWS = frozenset({m.PRODUCT, m.EXPLOSION, m.CAST, m.EXP})
+_MOST_BENIGN = 20
+_MOST_STEPS = 400
+_MOST_PLACES = 20
+
+
+class Findings:
+    """Turns the causes of one walk into origins."""
+
+    def __init__(self, walk: Walk, fallback: tuple[CodeType, int] | None) -> None:
+        self.walk, self.values = walk, walk.values
+        self._fallback = fallback
+
+    @cached_property
+    def depends(self) -> Dependence:
+        """Which forward tensors change with a variable."""
+        return Dependence(self.walk)
+
+    def origins(
+        self,
+        scale: Scale | None,
+        history: Sequence[Mapping[str, float]] | None,
+        health: dict[str, Health],
+    ) -> list[Origin]:
+        """Every cause that something important descends from, strongest first."""
+        origins = self.told(self.walk.causes)
+        swung = _swung(history) if history else self._steep(health)
+        extra = []
+        for origin in origins:
+            more = list(origin.circumstances)
+            if scale is not None and origin.mechanism in _OVERFLOWS:
+                more.append(LOSS_SCALE)
+            if swung and origin.mechanism in (*_OVERFLOWS, m.PARAMETER):
+                more.append(STEP)
+            extra.append(replace(origin, circumstances=tuple(more)))
+        return extra
+
+    def told(self, causes: Iterable[Cause]) -> list[Origin]:
+        """Causes as origins; the same operation on the same line is told once."""
+        merged: dict[tuple[Any, ...], Origin] = {}
+        order: dict[tuple[Any, ...], tuple[int, int]] = {}
+        for cause, grown in self._exploded(list(causes)):
+            origin = self._origin(cause, grown)
+            key = (origin.op, origin.phase, origin.mechanism, origin.source, origin.name)
+            if key in merged:
+                merged[key] = _joined(merged[key], origin)
+            else:
+                merged[key] = origin
+                order[key] = (_rank(origin), cause.operation.index)
+
+        def strength(key: tuple[Any, ...]) -> tuple[Any, ...]:
+            rank, index = order[key]
+            reaches = merged[key].reaches
+            return rank, "loss" not in reaches, -len(reaches), index
+
+        return [merged[key] for key in sorted(merged, key=strength)]
+
+    def _exploded(self, causes: list[Cause]) -> list[tuple[Cause, Growth | None]]:
+        """The causes, those on the way back of one exploding gradient told as one: every later
+        overflow is the same growth at work. A product stands for them before a sum of gradients,
+        which no line of the program asks for."""
+        overflows = [c for c in causes if self._is_backward_overflow(c)]
+        grown = growth(self.walk, overflows[0]) if overflows else None
+        if grown is None:
+            return [(c, None) for c in causes]
+        chosen = next((c for c in overflows if c.operation.op == "Mul"), None)
+        chosen = chosen or next((c for c in overflows if c.operation.op != "AddN"), overflows[0])
+        targets = 0
+        for cause in overflows:
+            targets |= cause.targets
+        chosen = replace(chosen, targets=targets)
+        rest: list[tuple[Cause, Growth | None]] = [
+            (c, None) for c in causes if not any(c is o for o in overflows)
+        ]
+        return [(chosen, growth(self.walk, chosen) or grown), *rest]
+
+    def benign(self) -> list[Origin]:
+        """Non-finite values that nothing important descends from."""
+        found: list[Origin] = []
+        seen: set[tuple[Any, ...]] = set()
+        made = [
+            (s, t, k, m.PARAMETER if s.op == "ReadVariableOp" else None)
+            for s, t, k in self.walk.untracked()
+        ]
+        given = [
+            (s, t, k, m.INPUT) for s, t, k in self.walk.loose_constants()
+            if id(t) not in self.walk.tracked
+        ]  # fmt: skip
+        for operation, tensor, mask, why in [*made, *given]:
+            key = (operation.op, operation.place()[:2], why)
+            if key not in seen and len(found) < _MOST_BENIGN:
+                seen.add(key)
+                found.append(self._origin(Cause(operation, tensor, mask, 0, why), plain=True))
+        return found
+
+    def _is_backward_overflow(self, cause: Cause) -> bool:
+        if cause.given is not None or cause.operation.stage != BACKWARD:
+            return False
+        index = first(cause.mask)
+        return self._mechanism(cause, index, self._numbers(cause, index)) == m.PRODUCT
+
+    def _origin(self, cause: Cause, grown: Growth | None = None, plain: bool = False) -> Origin:
+        seen, index = cause.operation, first(cause.mask)
+        shape = cause.mask.shape
+        found = operands(seen, index, shape)
+        if cause.given == m.INPUT:
+            found = [o for o in found if not np.isfinite(o.value)][:1] or found
+        numbers = tuple(o.value for o in found)
+        if cause.given in (m.PARAMETER, m.STATE):
+            numbers = (at(array(cause.tensor), index, shape),)
+        mechanism = cause.given or self._mechanism(cause, index, list(numbers))
+        if grown is not None:
+            mechanism = m.EXPLOSION
+        elif seen.stage == TRANSFORM and mechanism == m.PRODUCT:
+            mechanism = m.CLIP
+        code, line, _ = seen.place()
+        if code is None and self._fallback is not None:
+            code, line = self._fallback
+        numbers_at = array(cause.tensor)
+        unseen = (
+            cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
+        )
+        return Origin(
+            op="ReadVariableOp" if unseen else seen.op,
+            phase=seen.phase,
+            mechanism=mechanism,
+            circumstances=() if plain else self._circumstances(cause, mechanism, index),
+            source=source(code, line),
+            index=index,
+            inputs=numbers,
+            output=at(numbers_at, index, shape),
+            count=int(cause.mask.sum()),
+            reaches=tuple(self.walk.reached(cause)),
+            size=int(cause.mask.size),
+            dtype=cause.tensor.dtype.name,
+            differentiates=seen.forward.op if seen.forward is not None else None,
+            name=cause.name,
+            operands=tuple(found),
+            places=tuple(tuple(map(int, i)) for i in np.argwhere(cause.mask)[:_MOST_PLACES]),
+            path=() if plain else self._path(cause),
+            growth=grown,
+        )
+
+    def _numbers(self, cause: Cause, index: tuple[int, ...]) -> list[Any]:
+        return [o.value for o in operands(cause.operation, index, cause.mask.shape)]
+
+    def _mechanism(self, cause: Cause, index: tuple[int, ...], numbers: list[Any]) -> str:
+        seen = cause.operation
+        tiny = limits(cause.tensor)[1]
+        if seen.op == "Mean" and not array(seen.inputs[0]).size:
+            return m.ZERO_OVER_ZERO
+        if seen.op == "Log" and self._is_logsumexp(seen, index):
+            return m.SOFTMAX
+        if seen.op.startswith("FusedBatchNorm"):
+            return self._normalisation(seen)
+        forward = seen.forward.op if seen.forward is not None else None
+        if seen.phase == BACKWARD:
+            return m.backward_mechanism(seen.op, numbers, tiny, forward) or m.PRODUCT
+        return m.own_mechanism(seen.op, numbers, tiny) or m.PRODUCT
+
+    def _normalisation(self, seen: Operation) -> str:
+        """Fused batch normalisation: its variance of one element, its root of variance + ε at 0, or
+        numbers too large to square."""
+        if max(largest(t) for t in seen.inputs) > limits(seen.inputs[0])[0] ** 0.5:
+            return m.PRODUCT
+        variance = seen.outputs[2] if len(seen.outputs) > 2 else seen.outputs[0]
+        return m.ROOT_ZERO if self.values.finite(variance) else m.ZERO_OVER_ZERO
+
+    def _is_logsumexp(self, seen: Operation, index: tuple[int, ...]) -> bool:
+        """log of a sum of exponentials that are all exp(−Inf)."""
+        made = self.walk.replay.observation.made
+        steps = list(ancestors(seen.inputs[0], made, ("Sum", "Reshape", "Identity", "Squeeze"), 4))
+        exponential = next((s for s in steps if s.op == "Exp"), None)
+        if exponential is None or not any(s.op == "Sum" for s in steps):
+            return False
+        return bool(np.isneginf(array(exponential.inputs[0])).any())
+
+    def _circumstances(
+        self, cause: Cause, mechanism: str, index: tuple[int, ...]
+    ) -> tuple[str, ...]:
+        found = []
+        if mechanism not in (m.EXPLOSION, m.CLIP, m.SOFTMAX) and masked_branch(
+            self.walk, cause, self.depends
+        ):
+            found.append(MASKED)
+        # A singularity on the way back lies where the forward operation was evaluated.
+        forward = cause.operation.forward or cause.operation
+        shape = cause.mask.shape
+        inputs = [t for t in forward.inputs if is_numeric(t)]
+        if mechanism in _SINGULAR and lost_epsilon(self.walk, inputs, index, shape, self.depends):
+            found.append(LOST_EPSILON)
+        if mechanism in (m.DIVIDE, m.ZERO_OVER_ZERO) and not forward.op.endswith("Grad"):
+            divisors = forward.inputs[-1:]
+            empty = forward.op == "Mean" and not array(forward.inputs[0]).size
+            if empty or any(empty_count(self.walk, t, self.depends) for t in divisors):
+                found.append(EMPTY)
+        return tuple(found)
+
+    def _path(self, cause: Cause) -> tuple[Step, ...]:
+        target = next(b for b in range(64) if cause.targets >> b & 1) if cause.targets else None
+        if target is None:
+            return ()
+        steps: list[Step] = []
+        for seen in self.walk.path(cause, target)[:_MOST_STEPS]:
+            step = _step(seen, self.values)
+            if steps and (steps[-1].op, steps[-1].source) == (step.op, step.source):
+                steps[-1] = replace(step, repeats=steps[-1].repeats + 1)
+            else:
+                steps.append(step)
+        return tuple(steps)
+
+    def _steep(self, health: dict[str, Health]) -> bool:
+        """Without a history: a parameter of absurd size on a slope so steep that any usual step
+        overshoots."""
+        for name, variable in self.walk.replay.variables.items():
+            if not hasattr(variable, "handle") or name not in health:
+                continue
+            size = largest(variable)
+            if size >= 1e6 and health[name].largest >= 100 * size:
+                return True
+        return False
+
+
+def _swung(history: Sequence[Mapping[str, float]]) -> bool:
+    """Whether some parameter's largest magnitude grew at most of the last steps, tenfold in all."""
+    for name in history[-1]:
+        sizes = np.array([step.get(name, np.nan) for step in history], float)
+        sizes = sizes[np.isfinite(sizes)]
+        wider = len(sizes) >= 3 and sizes[-1] >= 10 * max(sizes[0], 1e-30)
+        if wider and np.mean(np.diff(sizes) > 0) >= 0.6:
+            return True
+    return False
+
+
+def _rank(origin: Origin) -> int:
+    """What came in bad by design (a constant Inf) is told after what the program did."""
+    return 1 if origin.mechanism == m.INPUT and not np.isnan(origin.output) else 0
+
+
+def _joined(origin: Origin, other: Origin) -> Origin:
+    more = tuple(n for n in other.reaches if n not in origin.reaches)
+    circumstances = tuple(dict.fromkeys(origin.circumstances + other.circumstances))
+    return replace(
+        origin, reaches=origin.reaches + more, count=origin.count + other.count,
+        size=origin.size + other.size, circumstances=circumstances,
+    )  # fmt: skip
+
+
+def _step(seen: Operation, values: Values) -> Step:
+    output = seen.outputs[0]
+    numbers = array(output) if is_numeric(output) else np.zeros(0)
+    mask = values.bad(output)
+    index = first(mask) if mask is not None else (0,) * numbers.ndim
+    code, line, _ = seen.place()
+    inputs = operands(seen, index, numbers.shape) if numbers.size else []
+    return Step(
+        op=seen.op,
+        phase=seen.phase,
+        source=source(code, line),
+        nan=int(np.isnan(numbers).sum()),
+        inf=int(np.isinf(numbers).sum()),
+        size=int(numbers.size),
+        largest=largest(output),
+        inputs=tuple(o.value for o in inputs),
+    )

@@ -1,0 +1,84 @@
+"""Whether a gradient overflowed all at once or after steady growth along a repeated structure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .observe import BACKWARD, Operation
+from .values import is_numeric, largest, limits
+from .walk import Cause, Walk
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The largest gradient magnitude each time the way back passed the same operation.
+
+    `log10` runs from the loss towards the cause; `factor` is the mean growth from one pass to the
+    next; `op` and `line` name the operation that was passed.
+    """
+
+    op: str
+    line: int
+    log10: tuple[float, ...]
+    factor: float
+
+
+def growth(walk: Walk, cause: Cause) -> Growth | None:
+    """Steady growth on the way back to an overflow, or None when a few large factors made it."""
+    chain = _gradient_chain(walk, cause.operation)
+    sizes = [(seen, math.log10(size)) for seen in chain if (size := _size(seen)) > 0]
+    if len(sizes) < 8:
+        return None
+    top = limits(cause.tensor)[0]
+    best: Growth | None = None
+    for by_line in (True, False):
+        passes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        for seen, size in sizes:
+            _, line, _ = seen.place()
+            passes[seen.op, line if by_line else 0].append(size)
+        for (op, line), logs in passes.items():
+            found = _steady(op, line, logs, math.log10(top))
+            if found is not None and (best is None or len(found.log10) > len(best.log10)):
+                best = found
+        if best is not None:
+            return best
+    return None
+
+
+def _steady(op: str, line: int, logs: list[float], top: float) -> Growth | None:
+    if len(logs) < 4:
+        return None
+    steps = np.diff(logs)
+    gained = logs[-1] - logs[0]
+    if gained < 0.35 * top or np.mean(steps > 0) < 0.5 or steps.max() > max(0.5 * gained, 1.0):
+        return None
+    return Growth(op, line, tuple(round(v, 3) for v in logs), float(10 ** (gained / len(steps))))
+
+
+def _gradient_chain(walk: Walk, start: Operation, limit: int = 6000) -> list[Operation]:
+    """The backward operations between the loss and `start`, in the order they ran, following the
+    largest incoming gradient."""
+    made = walk.replay.observation.made
+    chain, seen = [start], start
+    for _ in range(limit):
+        makers = [
+            (largest(t), m.index, m)
+            for t in seen.inputs
+            if is_numeric(t) and (m := made.get(id(t))) is not None and m.stage == BACKWARD
+        ]
+        # An incoming gradient, not a local derivative worked out for the same operation.
+        outer = [m for m in makers if m[2].forward is not seen.forward] or makers
+        if not outer:
+            break
+        seen = max(outer)[2]
+        chain.append(seen)
+    return chain[::-1]
+
+
+def _size(seen: Operation) -> float:
+    return max((largest(t) for t in seen.outputs), default=0.0)

@@ -1,0 +1,123 @@
+"""What to change, by mechanism and circumstance. Each text names the change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import mechanisms as m
+from .circumstances import EMPTY, LOSS_SCALE, LOST_EPSILON, MASKED, STEP
+
+_BY_MECHANISM: dict[str, tuple[str, ...]] = {
+    m.LOG_ZERO: (
+        "Take the loss from logits: tf.nn.log_softmax, "
+        "tf.nn.sigmoid_cross_entropy_with_logits or from_logits=True.",
+        "Keep the argument of the logarithm away from 0: tf.math.log(tf.maximum(x, 1e-7)); for "
+        "p·log p use tf.math.xlogy.",
+    ),
+    m.LOG_NEGATIVE: (
+        "Make the argument positive before the logarithm: tf.maximum(x, 1e-7), or a softplus or "
+        "sigmoid in front of it.",
+    ),
+    m.DIVIDE: ("Guard the divisor: x / tf.maximum(n, 1e-6), or tf.math.divide_no_nan.",),
+    m.ZERO_OVER_ZERO: (
+        "Guard the divisor: total / tf.maximum(count, 1.0), or tf.math.divide_no_nan.",
+    ),
+    m.POWER_ZERO: (
+        "Keep the base away from 0: tf.maximum(base, 1e-6) ** p, or "
+        "tf.exp(p * tf.math.log(tf.maximum(base, 1e-6))).",
+    ),
+    m.POWER_NEGATIVE: (
+        "Keep the base positive (softplus, square), or keep its sign: "
+        "tf.sign(f) * tf.maximum(tf.abs(f), 1e-6) ** p.",
+    ),
+    m.ROOT_ZERO: (
+        "Add a small number inside the root: tf.sqrt(x + 1e-12) (outside it does not help); for a "
+        "standard deviation tf.sqrt(tf.math.reduce_variance(x) + 1e-6).",
+    ),
+    m.ROOT_NEGATIVE: (
+        "Keep the argument of the root at or above 0: tf.sqrt(tf.maximum(x, 1e-12)).",
+    ),
+    m.EDGE: (
+        "Clip inside the open interval, tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6): clipping to the "
+        "edge itself does not help; for an angle use tf.math.atan2 of cross and dot product.",
+    ),
+    m.DOMAIN: (
+        "Bring the argument inside the function's domain before calling it: "
+        "tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6) (for acosh tf.maximum(x, 1 + 1e-6)).",
+    ),
+    m.ANGLE: (
+        "Keep the point away from the origin: add 1e-12 to one coordinate, or replace (0, 0) by "
+        "(1, 0) with tf.where before taking the angle and mask the result.",
+    ),
+    m.EXP: (
+        "Use the stable form: tf.nn.softplus, tf.nn.log_softmax, tf.reduce_logsumexp.",
+        "Clip the exponent before exp: tf.minimum(x, 80.0) in float32 (11 in float16).",
+    ),
+    m.PRODUCT: (
+        "Keep the numbers smaller: scale the input and the initial weights down, lower "
+        "the learning rate, or square and sum in a wider dtype (float32 for float16, float64 for float32).",
+    ),
+    m.EXPLOSION: (
+        "Start from weights that keep the gradient's size (Glorot or orthogonal initialiser) and "
+        "clip by global norm for the training that follows: clipping alone comes too late, once "
+        "the gradient has overflowed.",
+        "Shorten the way back: mask the padding, use shorter sequences, or clip the gradient "
+        "inside the recurrence.",
+    ),
+    m.CAST: (
+        "Keep this value in the wider dtype, or scale it down before tf.cast; bfloat16 has the "
+        "range of float32.",
+    ),
+    m.SOFTMAX: (
+        "Mask with a large finite number instead of −Inf: tf.where(mask, scores, -1e9), and set "
+        "rows without any allowed place to zero before they are used.",
+    ),
+    m.DEFINITE: (
+        "Add a small multiple of the identity before factorising: "
+        "tf.linalg.cholesky(K + 1e-6 * tf.eye(n)).",
+    ),
+    m.POLE: (
+        "Keep the argument away from the pole: tf.maximum(x, 1e-6) in front of the function; where "
+        "a tf.where leaves the place out, replace the argument there by a harmless one first.",
+    ),
+    m.INDEX: (
+        "Bring every label or id inside the table: enlarge the table (input_dim, number of "
+        "classes) or clean the ids; tf.clip_by_value hides the mistake.",
+    ),
+    m.CLIP: (
+        "Find the Inf before clipping: clipping cannot repair it. If every gradient is finite, "
+        "divide by the largest magnitude before taking the norm, or clip each value first.",
+    ),
+    m.INPUT: ("Clean the data: drop or fill the rows and columns named above before training.",),
+    m.PARAMETER: (
+        "Go back to the last step whose parameters were finite, and mend the step that broke them.",
+    ),
+    m.STATE: (
+        "Start the optimiser's state afresh (or restore it with the parameters of the last finite "
+        "step): a NaN in a moment never leaves it.",
+    ),
+}
+_BY_CIRCUMSTANCE: dict[str, str] = {
+    MASKED: (
+        "Use two selects: replace the offending input by a harmless one inside the branch, "
+        "safe = tf.where(ok, x, 1.0), and select again outside, tf.where(ok, f(safe), other)."
+    ),
+    LOST_EPSILON: (
+        "Choose an ε that the dtype can hold: at least 1e-7 next to 1 in float32, 1e-3 in float16, "
+        "1e-2 in bfloat16."
+    ),
+    EMPTY: "Guard the count before dividing: tf.maximum(count, 1.0).",
+    LOSS_SCALE: (
+        "Use dynamic loss scaling (keras.optimizers.LossScaleOptimizer), which skips this step and "
+        "halves the scale; with a fixed scale, lower it."
+    ),
+    STEP: "Lower the learning rate (or scale the input): each step overshot the one before.",
+}
+
+
+def remedies(mechanism: str, circumstances: Sequence[str]) -> tuple[str, ...]:
+    """Texts for one cause, the most particular first."""
+    if LOSS_SCALE in circumstances:
+        return (_BY_CIRCUMSTANCE[LOSS_SCALE], *_BY_MECHANISM.get(mechanism, ()))
+    particular = [_BY_CIRCUMSTANCE[c] for c in circumstances]
+    return (*particular, *_BY_MECHANISM.get(mechanism, ()))

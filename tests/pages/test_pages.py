@@ -1,0 +1,107 @@
+"""Every page without a browser: what stands on it, and what it does with bad input."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from models.scenarios import scenarios
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_home_has_a_card_with_its_story_for_every_scenario() -> None:
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    assert not page.exception
+    assert [card.value for card in page.subheader] == [s.title for s in scenarios().values()]
+    text = [markdown.value for markdown in page.markdown]
+    assert all(s.story in text for s in scenarios().values())
+
+
+@pytest.fixture
+def laboratory() -> Callable[..., Any]:
+    """`laboratory(tab, **query)`: the page as that tab sees it, once its run is built."""
+
+    def open_(tab: str, **query: str) -> Any:
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        page.switch_page("pages/laboratory.py")
+        page.session_state["tab"] = tab
+        for name, value in query.items():
+            page.query_params[name] = value
+        page.run()
+        deadline = time.monotonic() + 60
+        while not page.exception and not page.metric and time.monotonic() < deadline:
+            time.sleep(0.2)
+            page.run()
+        assert not page.exception
+        return page
+
+    return open_
+
+
+@pytest.mark.parametrize("name", list(scenarios()))
+def test_a_scenario_shows_every_knob_that_matters(
+    laboratory: Callable[..., Any], name: str
+) -> None:
+    page = laboratory(f"all-{name}", scenario=name)
+    scenario = scenarios()[name]
+    config = scenario.config("as-posted")
+    drawn = {
+        widget.key.split("/")[1]
+        for kind in ("slider", "select_slider", "selectbox", "button_group", "toggle")
+        for widget in [*page.get(kind), *page.text_input, *page.number_input]
+        if widget.key and widget.key.startswith(f"{name}/")
+    }
+    assert drawn >= {knob.name for knob in scenario.knobs if knob.matters(config)}
+
+
+def test_knobs_that_depend_on_another_appear_when_they_matter(
+    laboratory: Callable[..., Any],
+) -> None:
+    page = laboratory("dependent", scenario="basis_fit")
+    assert not [s for s in page.slider if "Exponent bounds" in s.label]
+    page = laboratory("dependent2", scenario="basis_fit", exponents="bounded")
+    bounds = next(s for s in page.slider if "Exponent bounds" in s.label)
+    assert bounds.value == (0.1, 2.0)
+
+
+def test_the_url_restores_the_knobs_and_follows_them(laboratory: Callable[..., Any]) -> None:
+    page = laboratory("url", scenario="balanced_loss", epsilon="6.1e-8", hidden_1="32")
+    epsilon = next(s for s in page.select_slider if s.label.startswith("ε"))
+    assert epsilon.value == 6.1e-8
+    epsilon.set_value(1e-7).run()
+    query = {k: v if isinstance(v, str) else v[0] for k, v in page.query_params.items()}
+    assert query == {
+        "scenario": "balanced_loss",
+        "preset": "as-posted",
+        "epsilon": "1e-7",
+        "hidden_1": "32",
+    }
+
+
+def test_a_preset_turns_every_knob(laboratory: Callable[..., Any]) -> None:
+    page = laboratory("preset", scenario="balanced_loss", preset="mended")
+    toggles = {t.label.removesuffix(" ↻"): t.value for t in page.toggle}
+    assert toggles["Loss from logits"] is True
+    assert toggles["Guarded counts"] is True
+
+
+def test_nonsense_in_the_url_gets_a_notice_each(laboratory: Callable[..., Any]) -> None:
+    page = laboratory("nonsense", scenario="balanced_loss", epsilon="7", preset="best", what="1")
+    notices = " ".join(w.value for w in page.warning)
+    assert "7 is out of range" in notices
+    assert "no preset “best”" in notices
+    assert "no knob “what”" in notices
+
+
+def test_a_formula_from_a_url_that_cannot_be_used_gives_way_to_the_default(
+    laboratory: Callable[..., Any],
+) -> None:
+    page = laboratory("formula", scenario="basis_fit", formula="1/x")
+    assert "at x = 0" in " ".join(w.value for w in page.warning)
+    assert next(t for t in page.text_input if t.label.startswith("g(x)")).value == "sin(3*x) + x^2"
