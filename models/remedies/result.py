@@ -39,7 +39,7 @@ class Result:
     """One row of the table.
 
     steps: how many the run was watched for; the bad one at which it halted counts.
-    loss: of the last of them. metric: the scenario's first metric, after the last good one.
+    loss: of the last of them. metric: the scenario's training metric after the last good step.
     comparable: whether the loss is the untouched run's loss (None: it could not be told).
     still: parameters whose gradient is zero in every entry in the last step.
     cost: seconds of a step relative to the untouched run's.
@@ -59,6 +59,7 @@ class Result:
     first_bad_step: int | None = None
     steps: int = 0
     loss: float = float("nan")
+    metric_name: str = ""
     metric: float = float("nan")
     comparable: bool | None = None
     fidelity: Fidelity = field(default_factory=Fidelity)
@@ -86,6 +87,7 @@ class Result:
             "final_loss": self.loss,
             "loss_comparable": self.comparable,
             "metric": self.metric,
+            "metric_name": self.metric_name,
             "fidelity": self.fidelity.distance,
             "worst_parameter": self.fidelity.parameter,
             "fidelity_note": self.fidelity.note,
@@ -100,14 +102,15 @@ class Result:
 
 
 def best_first(results: Iterable[Result]) -> list[Result]:
-    """By verdict; then those that answer the same question, those that leave every parameter
-    learning, fidelity, and how long they lived; by name where all that is the same."""
+    """By verdict. Then those that answer the same question, leave every parameter learning and are
+    a single remedy; by fidelity, by how long they lived, and by name."""
     return sorted(
         results,
         key=lambda r: (
             BEST_FIRST.index(r.verdict),
             r.answers_another_question,
             r.still,
+            "+" in r.name,
             r.fidelity.distance if r.fidelity.distance is not None else float("inf"),
             -(r.steps if r.first_bad_step is None else r.first_bad_step),
             r.name,

@@ -56,7 +56,7 @@ def trial(setting: Setting, candidate: Candidate, untouched: Untouched) -> Work[
             yield TRACES
             fidelity = _fidelity(walk, place, untouched)
     yield TRACES
-    metric = walk.metric()
+    metric_name, metric = walk.metric()
     yield PLAIN
     cost = yield from relative_cost(Pace(walk), untouched.pace, untouched.steps_of_a_round)
     numbers = Numbers(
@@ -70,6 +70,7 @@ def trial(setting: Setting, candidate: Candidate, untouched: Untouched) -> Work[
         first_bad_step=walk.first_bad_step,
         steps=walk.watched,
         loss=walk.loss,
+        metric_name=metric_name,
         metric=metric,
         comparable=comparable,
         fidelity=fidelity,

@@ -52,10 +52,10 @@ def untouched(setting: Setting, steps: int | None) -> Work[Untouched]:
     pace = Pace(walk)
     yield PLAIN
     steps_of_a_round = yield from round_of(pace)
-    return Untouched(walk, walk.place, horizon, pace, steps_of_a_round, _row(walk, metric))
+    return Untouched(walk, walk.place, horizon, pace, steps_of_a_round, _row(walk, *metric))
 
 
-def _row(walk: Walk, metric: float) -> Result:
+def _row(walk: Walk, metric_name: str, metric: float) -> Result:
     bad = walk.first_bad_step
     if bad is None:
         reason = f"Finite for all {walk.step:,} steps."
@@ -74,6 +74,7 @@ def _row(walk: Walk, metric: float) -> Result:
         first_bad_step=bad,
         steps=walk.watched,
         loss=walk.loss,
+        metric_name=metric_name,
         metric=metric,
         comparable=True,
         fidelity=Fidelity(note="" if bad is None else "not finite"),

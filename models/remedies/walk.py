@@ -139,9 +139,9 @@ class Walk:
         """Steps measured: those taken and the bad one."""
         return self.step if self.first_bad_step is None else self.first_bad_step + 1
 
-    def metric(self) -> float:
-        """The scenario's first metric, as it stands."""
-        return next(iter(self._trainer.outcome().metrics.values()))
+    def metric(self) -> tuple[str, float]:
+        """Name and value of the scenario's training metric, as it stands."""
+        return next(iter(self._trainer.outcome().metrics.items()))
 
     def view(self) -> HistoryView:
         return self._trainer.history.view()
