@@ -15,12 +15,14 @@ from ..scenarios.knobs import Config, KnobValue
 
 @dataclass(frozen=True)
 class Setup:
-    """A scenario with all its knobs and its data, ready for a `Trainer`."""
+    """A scenario with all its knobs and its data, ready for a `Trainer`; `content` is the file that
+    the data came from."""
 
     scenario: Scenario
     preset: str
     config: Config
     dataset: Dataset
+    content: bytes | None = None
 
 
 def add_setup_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +53,9 @@ def read_setup(arguments: argparse.Namespace) -> Setup:
     for name in changes:
         if not chosen.knob(name).matters(config):
             print(f"Note: {_why_idle(chosen, name, config)}", file=sys.stderr)
-    dataset = chosen.load(config, _content(arguments.data))
-    return Setup(chosen, arguments.preset, config, dataset)
+    content = _content(arguments.data)
+    dataset = chosen.load(config, content)
+    return Setup(chosen, arguments.preset, config, dataset, content)
 
 
 def _changes(chosen: Scenario, arguments: argparse.Namespace) -> dict[str, KnobValue]:

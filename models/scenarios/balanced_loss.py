@@ -335,4 +335,7 @@ SCENARIO = Scenario(
     loss=loss,
     predict=predict,
     outcome=outcome,
+    # Guarding changes nothing but an absent class, whose empty sum is 0.
+    reference={"from_logits": True, "guarded_counts": True},
+    together=(("product", "epsilon"), ("guarded_counts", "epsilon")),
 )

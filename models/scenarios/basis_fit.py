@@ -121,6 +121,10 @@ def power(base: Any, exponent: Any, knobs: Mapping[str, Any]) -> Any:
         return tf.pow(tf.maximum(base, knobs["epsilon"]), exponent)
     if how == "exp_log":
         return tf.exp(exponent * tf.math.log(tf.maximum(base, knobs["epsilon"])))
+    if how == "double_where":
+        zero = tf.equal(base, 0)
+        harmless = tf.where(zero, tf.ones_like(base), base)
+        return tf.where(zero, tf.zeros_like(base), tf.pow(harmless, exponent))
     if how == "sign_preserving":
         return tf.sign(base) * tf.pow(tf.maximum(tf.abs(base), knobs["epsilon"]), exponent)
     return tf.pow(base, exponent)
@@ -189,6 +193,7 @@ KNOBS = (
             "safe_offset": "max(x, ε)^b",
             "exp_log": "exp(b·log max(x, ε))",
             "sign_preserving": "sign(x)·max(|x|, ε)^b",
+            "double_where": "0 at 0, else x^b",
         },
         help="How a base is raised to an exponent: by tf.pow as posted, or kept away from 0.",
     ),
@@ -370,6 +375,12 @@ SCENARIO = Scenario(
             "Also defined for negative bases.",
         ),
         Remedy(
+            "double_where",
+            "Double tf.where around the power",
+            {"power": "double_where"},
+            "0^b is 0 for every b > 0, so its slope along a, b and c is 0; no ε is needed.",
+        ),
+        Remedy(
             "bounds",
             "Exponents in [0.1, 2]",
             {"exponents": "bounded", "exponent_bounds": (0.1, 2.0)},
@@ -423,6 +434,7 @@ SCENARIO = Scenario(
             "Samples from x = 0.01",
             {"x_low": 0.01},
             "Leaves out the point that breaks: another question is answered.",
+            answers_another_question=True,
         ),
     ),
     source=Source(
@@ -436,4 +448,6 @@ SCENARIO = Scenario(
     predict=predict,
     outcome=outcome,
     checks=("check_numerics",),
+    reference={"power": "double_where"},
+    together=(("safe_offset", "bounds"),),
 )

@@ -32,12 +32,17 @@ class Preset:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of knobs that is said to mend the scenario, and by what reasoning."""
+    """A change of knobs that is said to mend the scenario, and by what reasoning.
+
+    `answers_another_question`: it changes what is asked (other data, a shorter input), so that its
+    gradient has nothing to be compared with.
+    """
 
     name: str
     title: str
     knobs: Mapping[str, KnobValue]
     reason: str
+    answers_another_question: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,9 @@ class Scenario:
     nudges(parameters, batch, knobs): for a scenario with a recurrence, name → zeros [steps, …], in
         the order of the forward pass. `loss` adds what stands under that name in `batch` to the
         state of each step; the gradient by it is the gradient of the loss by that state.
+    reference: knobs that give the numerically sound form of the same mathematical loss, whatever
+        the others say; float64 without clipping is understood.
+    together: names of remedies that are worth trying both at once.
     """
 
     name: str
@@ -153,6 +161,8 @@ class Scenario:
     outcome: Callable[[Mapping[str, Array], Dataset, Config], Outcome]
     checks: tuple[str, ...] = ()
     nudges: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]] | None = None
+    reference: Mapping[str, KnobValue] = field(default_factory=dict)
+    together: tuple[tuple[str, str], ...] = ()
 
     def knob(self, name: str) -> AnyKnob:
         for knob in self.knobs:

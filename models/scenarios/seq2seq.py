@@ -426,7 +426,13 @@ SCENARIO = Scenario(
             {"recurrent_clipping": True, "recurrent_limit": 1.0},
             "The growth is cut before it can add up.",
         ),
-        Remedy("short", "SEQ_LEN 20", {"seq_len": 20}, "Fewer factors."),
+        Remedy(
+            "short",
+            "SEQ_LEN 20",
+            {"seq_len": 20},
+            "Fewer factors.",
+            answers_another_question=True,
+        ),
         Remedy(
             "hidden_once",
             "Hidden enters once",
@@ -465,4 +471,6 @@ SCENARIO = Scenario(
     predict=predict,
     outcome=outcome,
     nudges=nudges,
+    reference={"from_logits": True, "recurrent_clipping": False},
+    together=(("glorot", "mask_padding"),),
 )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,10 +87,10 @@ class Program:
             loss_scaling=self._sixteen_bits and bool(config["loss_scaling"]),
         )
         self.traced = False
-        self._burst = tf.function(self._build_burst, autograph=False)
-        self._gradients = tf.function(self._build_gradients, autograph=False)
-        self._predict = tf.function(self._build_predict, autograph=False)
-        self._through_time = tf.function(self._build_through_time, autograph=False)
+        self._burst = _graph(self._build_burst)
+        self._gradients = _graph(self._build_gradients)
+        self._predict = _graph(self._build_predict)
+        self._through_time = _graph(self._build_through_time)
 
     @property
     def _sixteen_bits(self) -> bool:
@@ -325,6 +326,13 @@ class Program:
             applied=applied.reshape(shape),
             update_ratio=ratio,
         )
+
+
+def _graph(build: Callable[..., Any]) -> Any:
+    """`tf.function` of a method. TensorFlow counts tracings by a method's code, whatever object it
+    belongs to, and would warn that each program traces anew what others have; a partial is a
+    function of its own."""
+    return tf.function(partial(build), autograph=False)
 
 
 def draw_batch(train: Any, step: Any, batch_size: int, seed: Any) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What mends a run, proved by trying each remedy from the same seed."""
