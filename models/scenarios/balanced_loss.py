@@ -284,24 +284,33 @@ SCENARIO = Scenario(
         ),
     ),
     remedies=(
-        Remedy("epsilon", "ε = 1e-7", {"epsilon": 1e-7}, "1 − 1e-7 is below 1 in float32."),
+        Remedy(
+            "epsilon",
+            "ε = 1e-7",
+            {"epsilon": 1e-7},
+            "1 − 1e-7 is below 1 in float32.",
+            addresses=("lost-epsilon",),
+        ),
         Remedy(
             "from_logits",
             "Loss from logits",
             {"from_logits": True},
             "softplus has no log of a rounded probability.",
+            addresses=("log-of-zero",),
         ),
         Remedy(
             "double_where",
             "Double tf.where",
             {"form": "double_where"},
             "The branch that is not taken gets a harmless input.",
+            addresses=("masked-branch",),
         ),
         Remedy(
             "guarded_counts",
             "Guarded counts max(n, 1e-6)",
             {"guarded_counts": True},
             "Said to keep 1/n finite; matters only when a class is absent.",
+            addresses=("empty-count",),
         ),
         Remedy(
             "inverse_frequency",
@@ -323,7 +332,13 @@ SCENARIO = Scenario(
         ),
         Remedy("small_rate", "Learning rate 0.01", {"learning_rate": 0.01}, "Smaller steps."),
         Remedy("small_weights", "Weights N(0, 0.01²)", {"weight_std": 0.01}, "A smaller start."),
-        Remedy("float64", "float64", {"dtype": "float64"}, "1 − 1e-10 is below 1 in float64."),
+        Remedy(
+            "float64",
+            "float64",
+            {"dtype": "float64"},
+            "1 − 1e-10 is below 1 in float64.",
+            addresses=("lost-epsilon",),
+        ),
     ),
     source=Source(
         "CSV with a label column",

@@ -361,18 +361,21 @@ SCENARIO = Scenario(
             "Safe offset max(x, ε)",
             {"power": "safe_offset"},
             "The slope of x^b is finite for x ≥ ε.",
+            addresses=("power-of-zero",),
         ),
         Remedy(
             "exp_log",
             "Power as exp(b·log max(x, ε))",
             {"power": "exp_log"},
             "The same, and the log is never asked for 0.",
+            addresses=("power-of-zero",),
         ),
         Remedy(
             "sign_preserving",
             "Sign-preserving power",
             {"power": "sign_preserving"},
             "Also defined for negative bases.",
+            addresses=("power-of-negative", "power-of-zero"),
         ),
         Remedy(
             "double_where",

@@ -35,7 +35,8 @@ class Remedy:
     """A change of knobs that is said to mend the scenario, and by what reasoning.
 
     `answers_another_question`: it changes what is asked (other data, a shorter input), so that its
-    gradient has nothing to be compared with.
+    gradient has nothing to be compared with. `addresses`: mechanisms and circumstances of a
+    diagnosis that it is meant for; empty for advice that merely circulates.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Remedy:
     knobs: Mapping[str, KnobValue]
     reason: str
     answers_another_question: bool = False
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -407,24 +407,28 @@ SCENARIO = Scenario(
             "Glorot initialiser",
             {"initialiser": "glorot"},
             "The factor per time step is about 1.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "orthogonal",
             "Orthogonal initialiser",
             {"initialiser": "orthogonal"},
             "A step neither grows nor shrinks the gradient.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "mask_padding",
             "Mask the padding",
             {"mask_padding": True},
             "The gradient passes as many steps as the sentence has words.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "recurrent_clipping",
             "Clip at every step on the way back",
             {"recurrent_clipping": True, "recurrent_limit": 1.0},
             "The growth is cut before it can add up.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "short",
