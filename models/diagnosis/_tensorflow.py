@@ -227,6 +227,7 @@ def run_again(op: str, inputs: Sequence[Any], attrs: Any, outputs: int) -> list[
     """Runs one operation as it was observed, on other inputs."""
     from tensorflow.python.eager import context, execute  # noqa: PLC0415
 
-    attributes = tuple(attrs or ())
+    pairs = zip((attrs or ())[::2], (attrs or ())[1::2], strict=False)
+    attributes = tuple(part for pair in pairs if pair[1] is not None for part in pair)
     here = context.context()
     return list(execute.quick_execute(op, outputs, list(inputs), attributes, here, None))

@@ -248,7 +248,9 @@ class Findings:
             if not hasattr(variable, "handle") or name not in health:
                 continue
             size = largest(variable)
-            if size >= 1e6 and health[name].largest >= 100 * size:
+            state = health[name]
+            overflowed = size >= 1e12 and state.positive_inf + state.negative_inf > 0
+            if overflowed or (size >= 1e6 and state.largest >= 100 * size):
                 return True
         return False
 

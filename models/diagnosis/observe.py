@@ -96,6 +96,8 @@ class Observation:
 
     def saw(self, op: Any, inputs: Any, attrs: Any, outputs: Any) -> None:
         name = op.decode() if isinstance(op, bytes) else op
+        # A TensorArray goes on using, and emptying, the very list of outputs.
+        inputs, outputs = tuple(inputs), tuple(outputs)
         seen = Operation(
             len(self.operations),
             name,
