@@ -13,13 +13,15 @@ from .compiled import as_compiled, differing
 from .explain import explain
 from .failures import read_failure
 from .findings import Findings
+from .growth import through_time
 from .lines import caller
+from .links import bad_writes, name_of
 from .observe import Replay, replay
 from .remedies_text import remedies
 from .report import BENIGN, BROKEN, FINITE, Diagnosis, Health, Origin
 from .scaling import Scale, loss_scale
 from .values import Values, array
-from .walk import Walk, bad_writes, name_of
+from .walk import Walk
 
 Variables = Sequence[Any] | Mapping[str, Any]
 
@@ -120,6 +122,7 @@ def _told(
         remedies=tuple(texts),
         benign=tuple(benign),
         operations=len(step.observation.operations),
+        through_time=through_time(step.observation.operations),
         notes=notes,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ _MOST_PLACES = 20
 class Findings:
     """Turns the causes of one walk into origins."""
 
-    def __init__(self, walk: Walk, fallback: tuple[CodeType, int] | None) -> None:
+    def __init__(self, walk: Walk, fallback: tuple[str, int] | None) -> None:
         self.walk, self.values = walk, walk.values
         self._fallback = fallback
 
@@ -119,7 +118,7 @@ class Findings:
             if id(t) not in self.walk.tracked
         ]  # fmt: skip
         for operation, tensor, mask, why in [*made, *given]:
-            key = (operation.op, operation.place()[:2], why)
+            key = (operation.op, operation.place(), why)
             if key not in seen and len(found) < _MOST_BENIGN:
                 seen.add(key)
                 found.append(self._origin(Cause(operation, tensor, mask, 0, why), plain=True))
@@ -145,9 +144,9 @@ class Findings:
             mechanism = m.EXPLOSION
         elif seen.stage == TRANSFORM and mechanism == m.PRODUCT:
             mechanism = m.CLIP
-        code, line, _ = seen.place()
-        if code is None and self._fallback is not None:
-            code, line = self._fallback
+        file, line = seen.place()
+        if file is None and self._fallback is not None:
+            file, line = self._fallback
         numbers_at = array(cause.tensor)
         unseen = (
             cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
@@ -157,7 +156,7 @@ class Findings:
             phase=seen.phase,
             mechanism=mechanism,
             circumstances=() if plain else self._circumstances(cause, mechanism, index),
-            source=source(code, line),
+            source=source(file, line),
             index=index,
             inputs=numbers,
             output=at(numbers_at, index, shape),
@@ -285,12 +284,12 @@ def _step(seen: Operation, values: Values) -> Step:
     numbers = array(output) if is_numeric(output) else np.zeros(0)
     mask = values.bad(output)
     index = first(mask) if mask is not None else (0,) * numbers.ndim
-    code, line, _ = seen.place()
+    file, line = seen.place()
     inputs = operands(seen, index, numbers.shape) if numbers.size else []
     return Step(
         op=seen.op,
         phase=seen.phase,
-        source=source(code, line),
+        source=source(file, line),
         nan=int(np.isnan(numbers).sum()),
         inf=int(np.isinf(numbers).sum()),
         size=int(numbers.size),

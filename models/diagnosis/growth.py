@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from .observe import BACKWARD, Operation
 from .values import is_numeric, largest, limits
 from .walk import Cause, Walk
+
+_PASSED = ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Mul", "AddN")
+_FEWEST = 8
 
 
 @dataclass(frozen=True)
@@ -28,18 +32,36 @@ class Growth:
     factor: float
 
 
+def through_time(operations: Sequence[Operation]) -> Growth | None:
+    """The largest gradient each time the way back passed the operation that it passed most often
+    (the steps of a recurrence, alike layers), finite or not; None when nothing repeats."""
+    passes: dict[tuple[Any, ...], list[Operation]] = defaultdict(list)
+    for seen in operations:
+        if seen.stage == BACKWARD and seen.forward is not None and seen.op in _PASSED:
+            passes[seen.op, seen.place(), tuple(seen.outputs[0].shape)].append(seen)
+    if not passes:
+        return None
+    (op, (_, line), _), chosen = max(passes.items(), key=lambda item: len(item[1]))
+    if len(chosen) < _FEWEST:
+        return None
+    logs = tuple(round(math.log10(size), 3) if (size := _size(s)) else -math.inf for s in chosen)
+    known = [v for v in logs if math.isfinite(v)]
+    factor = 10 ** ((known[-1] - known[0]) / (len(logs) - 1)) if known else math.nan
+    return Growth(op, line, logs, factor)
+
+
 def growth(walk: Walk, cause: Cause) -> Growth | None:
     """Steady growth on the way back to an overflow, or None when a few large factors made it."""
     chain = _gradient_chain(walk, cause.operation)
     sizes = [(seen, math.log10(size)) for seen in chain if (size := _size(seen)) > 0]
-    if len(sizes) < 8:
+    if len(sizes) < _FEWEST:
         return None
     top = limits(cause.tensor)[0]
     best: Growth | None = None
     for by_line in (True, False):
         passes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
         for seen, size in sizes:
-            _, line, _ = seen.place()
+            _, line = seen.place()
             passes[seen.op, line if by_line else 0].append(size)
         for (op, line), logs in passes.items():
             found = _steady(op, line, logs, math.log10(top))
