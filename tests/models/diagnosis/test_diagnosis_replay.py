@@ -267,7 +267,7 @@ PIECES = {
     "outer": lambda x: tf.reshape(x[:, None] @ x[None], [-1]),
     "scan": lambda x: tf.scan(lambda a, b: a * b, x),
     "map": lambda x: tf.map_fn(tf.math.log1p, x),
-    "function": lambda x: tf.function(tf.math.digamma)(x),
+    "function": tf.function(tf.math.digamma),
     "python": lambda x: tf.py_function(tf.sqrt, [x], x.dtype),
     "half": lambda x: tf.cast(tf.cast(x, tf.float16), x.dtype),
 }
@@ -312,5 +312,4 @@ def test_size_of_the_gradient_through_time_is_told_exactly():
     found = diagnose(loss, [w]).through_time
     # ∂loss/∂h is 3^k, k steps from the end.
     assert found.factor == pytest.approx(3.0, rel=1e-3)
-    steps = np.diff(found.log10[::2] if len(found.log10) > 20 else found.log10)
-    np.testing.assert_allclose(steps[1:], np.log10(3.0), atol=2e-3)
+    np.testing.assert_allclose(np.diff(found.log10), np.log10(3.0), atol=2e-3)
