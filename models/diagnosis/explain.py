@@ -55,7 +55,7 @@ _WHY = {
     EMPTY: "the divisor counts a mask or a class that is absent here",
     LOSS_SCALE: "it overflowed only because of the loss scale, as dynamic loss scaling expects and "
     "repairs by itself",
-    STEP: "the parameters had swung ever wider over the last steps",
+    STEP: "the steps are too large for this slope: each throws the parameters further",
 }
 
 
@@ -63,6 +63,8 @@ def explain(
     verdict: str, origins: Sequence[Origin], variables: dict[str, Health], benign: int
 ) -> str:
     """One sentence or two for the whole diagnosis."""
+    if not origins and verdict == "broken":
+        return "The step is not finite, but no operation that was observed made it so."
     if not origins:
         if verdict == "benign":
             return (

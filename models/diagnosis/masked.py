@@ -8,7 +8,7 @@ import numpy as np
 
 from .circumstances import Dependence
 from .flow import MOVES
-from .observe import FORWARD, Operation
+from .observe import FORWARD, TRANSFORM, Operation
 from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
 
@@ -56,6 +56,8 @@ def _zeros(
     """Inputs that are exactly 0 where the output is bad by 0 · Inf or 0 · NaN: on the way back only
     the incoming gradient, for a local derivative of 0 hides nothing."""
     backward = seen.phase != FORWARD
+    if seen.stage == TRANSFORM:  # a gradient of 0 that is clipped is no mask
+        return []
     if bad is None or not (seen.op == "Mul" or (backward and seen.op in _CHAIN_RULE)):
         return []
     found = []

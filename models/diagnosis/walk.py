@@ -204,7 +204,7 @@ class Walk:
         self.causes.append(Cause(seen, seen.outputs[k], mask, targets, given, through=through))
 
     def _at_leaf(self, entry: _Tracked, user: Operation | None, targets: int) -> None:
-        if user is None:
+        if user is None:  # the target itself was given: nothing was computed
             return
         outer = self._links.outside(entry.tensor, user)
         if outer is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -29,6 +31,24 @@ def registered():
         tf.config.functions_run_eagerly(),
         tf.debugging.is_traceback_filtering_enabled(),
     )
+
+
+def test_importing_the_diagnosis_does_not_load_tensorflow():
+    code = "import sys; import models.diagnosis; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_constant_loss_that_is_nan_is_broken_without_an_operation_to_blame():
+    d = diagnose(lambda: tf.constant(math.nan), [tf.Variable(1.0)])
+    assert (d.verdict, d.origins) == ("broken", ())
+    assert "no operation" in d.explanation
+
+
+def test_more_variables_than_a_machine_word_has_bits():
+    ws = [tf.Variable(0.0 if i == 99 else 1.0) for i in range(100)]
+    d = diagnose(lambda: tf.add_n([tf.sqrt(w) for w in ws]), {f"w{i}": w for i, w in enumerate(ws)})
+    assert d.origins[0].reaches == ("w99",)
+    assert d.origins[0].path
 
 
 def test_nothing_stays_registered():
