@@ -206,7 +206,10 @@ def _of_failure(error: Exception, step: Replay, values: Values) -> Diagnosis:
 def _of_compiled(
     loss_fn: Callable[[], Any], step: Replay, values: Values, findings: Findings,
 ) -> tuple[list[Origin], dict[str, Health], tuple[str, ...]] | None:  # fmt: skip
-    loss, gradients = as_compiled(loss_fn, step)
+    try:
+        loss, gradients = as_compiled(loss_fn, step)
+    except tf.errors.OpError:  # XLA cannot compile it, which is not about numbers
+        return None
     compiled = _healths(step, values, gradients)
     reached = [name for name, state in compiled.items() if not state.finite]
     if not values.finite(loss):
