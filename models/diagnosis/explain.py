@@ -49,8 +49,7 @@ _WHAT = {
     m.STATE: "was already non-finite before this step: look at the step that wrote it",
 }
 _WHY = {
-    MASKED: "the value is not used (an untaken tf.where, a factor of 0), yet on the way back "
-    "0 · Inf became NaN",
+    MASKED: "the value is not used (an untaken tf.where, a factor of 0), yet 0 · Inf became NaN",
     LOST_EPSILON: "the ε that should have guarded it was lost to rounding in this dtype",
     EMPTY: "the divisor counts a mask or a class that is absent here",
     LOSS_SCALE: "it overflowed only because of the loss scale, as dynamic loss scaling expects and "
