@@ -7,14 +7,17 @@ import streamlit as st
 from models.remedies.proposals import proposals
 from models.remedies.result import Result
 from models.remedies.trials import Trials
+from models.training.history import HistoryView
 from models.training.live import RunView
 
 from .desk import Desk, registry
 from .figures import health_heatmap
+from .figures.compare import alike, losses, parting, total_norms
 from .plotly_view import is_dark, plotly_view
 from .settings import Settings
 
 REFRESH_SECONDS = 0.7
+MOST_ABREAST = 3
 SIGNS = {
     "mends": "✓ mends",
     "mends but distorts the gradient": "≈ mends, distorts",
@@ -110,10 +113,12 @@ def table(settings: Settings, trials: Trials) -> None:
             "why": [row.reason for row in rows],
         },
         hide_index=True,
-        selection_mode="single-row",
+        selection_mode="multi-row",
         on_select="rerun",
         key=f"{settings.scenario.name}/remedies",
         column_config={
+            "remedy": st.column_config.TextColumn(width="medium"),
+            "verdict": st.column_config.TextColumn(width="medium"),
             "first bad step": st.column_config.TextColumn(help="“finite”: none in all its steps"),
             "gradient off by": st.column_config.TextColumn(
                 help="Relative distance of its gradient from the float64 reference of the same "
@@ -125,29 +130,20 @@ def table(settings: Settings, trials: Trials) -> None:
             "why": st.column_config.TextColumn(width="large"),
         },
     )
-    selected = chosen["selection"]["rows"]
+    selected = [rows[i] for i in chosen["selection"]["rows"] if i < len(rows)]
     if not selected:
-        st.caption("Select a row for its evidence.")
-    elif 0 < selected[0] < len(rows):
-        evidence(settings, rows[selected[0]])
+        st.caption("Select a row for its evidence, or several to compare them on one clock.")
+        return
+    if len(selected) == 1 and selected[0] is not untouched:
+        evidence(settings, selected[0])
+    compare(settings, untouched, selected)
 
 
 def evidence(settings: Settings, result: Result) -> None:
-    """Two small heatmaps side by side, what was said and what was found, and a way to apply it."""
-    name, dark = settings.scenario.name, is_dark()
+    """What was found and what was said, and a way to apply it."""
     st.markdown(f"**{result.title}: {result.verdict}.** {result.reason}")
     proposed = "Proposed by the diagnosis" if result.proposed else "Circulating advice"
     st.caption(f"{proposed}: {result.said}")
-    if result.evidence is not None:
-        titles = ("As it stands", result.title)
-        for column, title, history in zip(st.columns(2), titles, result.evidence, strict=True):
-            with column:
-                st.markdown(f"**{title}**")
-                plotly_view(
-                    health_heatmap(history, "applied", dark=dark),
-                    key=f"{name}/evidence/{title}",
-                    label=f"Gradient health, {title}",
-                )
     st.button(
         "Apply",
         icon=":material/check:",
@@ -155,8 +151,43 @@ def evidence(settings: Settings, result: Result) -> None:
         help="Sets these knobs and starts the run.",
         on_click=apply,
         args=(settings, result),
-        key=f"{name}/apply",
+        key=f"{settings.scenario.name}/apply",
     )
+
+
+def compare(settings: Settings, untouched: Result, selected: list[Result]) -> None:
+    """Runs side by side, on one clock and with one colour scale."""
+    results = [untouched, *(result for result in selected if result is not untouched)]
+    with_evidence = [result for result in results if result.evidence is not None]
+    histories = {r.title: r.evidence[1] for r in with_evidence if r.evidence is not None}
+    if not histories:
+        return
+    name, dark = settings.scenario.name, is_dark()
+    heatmaps = [health_heatmap(history, "applied", dark=dark) for history in histories.values()]
+    alike(heatmaps, max(int(history.last_step[-1]) for history in histories.values()))
+    columns = st.columns(min(len(histories), MOST_ABREAST))
+    for i, (title, figure) in enumerate(zip(histories, heatmaps, strict=True)):
+        with columns[i % len(columns)]:
+            st.markdown(f"**{title}**")
+            st.caption(difference(settings, with_evidence[i], untouched, histories))
+            plotly_view(figure, key=f"{name}/compare/{i}", label=f"Gradient health, {title}")
+    left, right = st.columns(2)
+    with left:
+        plotly_view(losses(histories, dark=dark), key=f"{name}/losses", label="Losses")
+    with right:
+        plotly_view(total_norms(histories, dark=dark), key=f"{name}/total", label="Norms")
+
+
+def difference(
+    settings: Settings, result: Result, untouched: Result, histories: dict[str, HistoryView]
+) -> str:
+    """Which knobs differ from the untouched run, and from which step on the two are apart."""
+    if result is untouched:
+        return "the run as it stands"
+    scenario = settings.scenario
+    knobs = ", ".join(f"{k} = {scenario.knob(k).format(v)}" for k, v in result.knobs.items())
+    apart = parting(histories[untouched.title], histories[result.title])
+    return f"{knobs}; " + ("never apart" if apart is None else f"apart from step {apart:,} on")
 
 
 def apply(settings: Settings, result: Result) -> None:
