@@ -36,6 +36,21 @@ def show(settings: Settings, here: Desk) -> None:
     st.fragment(_show, run_every=REFRESH_SECONDS if running else None)(settings, here, running)
 
 
+def show_trials(settings: Settings, here: Desk) -> None:
+    """The table alone, of trials that were begun elsewhere."""
+    trials = current(here)
+    if trials is not None:
+        draw = st.fragment(_show_trials, run_every=REFRESH_SECONDS if trials.running else None)
+        draw(settings, trials, trials.running)
+
+
+def _show_trials(settings: Settings, trials: Trials, running: bool) -> None:
+    progress(trials)
+    table(settings, trials, applicable=False)
+    if trials.running != running:
+        st.rerun()
+
+
 def current(here: Desk) -> Trials | None:
     work = registry().beside(here.key)
     return work if isinstance(work, Trials) else None
@@ -74,6 +89,10 @@ def header(settings: Settings, here: Desk, view: RunView, trials: Trials | None)
     if trials is None:
         st.caption("Advice is an experiment here: each remedy is run, and judged by the numbers.")
         return
+    progress(trials)
+
+
+def progress(trials: Trials) -> None:
     done, total = trials.progress
     if trials.running:
         now = f", now {' and '.join(trials.now)}" if trials.now else ""
@@ -96,7 +115,7 @@ def begin(settings: Settings, here: Desk, view: RunView) -> None:
     trials.start()
 
 
-def table(settings: Settings, trials: Trials) -> None:
+def table(settings: Settings, trials: Trials, *, applicable: bool = True) -> None:
     untouched, results = trials.untouched, trials.results
     if untouched is None:
         return
@@ -135,15 +154,20 @@ def table(settings: Settings, trials: Trials) -> None:
         st.caption("Select a row for its evidence, or several to compare them on one clock.")
         return
     if len(selected) == 1 and selected[0] is not untouched:
-        evidence(settings, selected[0])
+        evidence(selected[0])
+        if applicable:
+            apply_button(settings, selected[0])
     compare(settings, untouched, selected)
 
 
-def evidence(settings: Settings, result: Result) -> None:
-    """What was found and what was said, and a way to apply it."""
+def evidence(result: Result) -> None:
+    """What was found and what was said."""
     st.markdown(f"**{result.title}: {result.verdict}.** {result.reason}")
     proposed = "Proposed by the diagnosis" if result.proposed else "Circulating advice"
     st.caption(f"{proposed}: {result.said}")
+
+
+def apply_button(settings: Settings, result: Result) -> None:
     st.button(
         "Apply",
         icon=":material/check:",

@@ -26,6 +26,7 @@ from .contract import (
     Preset,
     Remedy,
     Scenario,
+    Screen,
     Source,
     Tensors,
 )
@@ -338,6 +339,42 @@ SCENARIO = Scenario(
             {"dtype": "float64"},
             "1 − 1e-10 is below 1 in float64.",
             addresses=("lost-epsilon",),
+        ),
+    ),
+    screens=(
+        Screen(
+            "It trains well, until it does not",
+            "A small network learns to tell malignant from benign. The loss falls, step after "
+            "step; then all six gradients are NaN at once, while the loss is still finite.",
+            "health",
+        ),
+        Screen(
+            "One element, one line",
+            "The step that broke is replayed, operation by operation. One row's prediction has "
+            "reached 1, and 1 − 1e-10 is 1 in float32: the clip lets it through. The log of 0 is "
+            "not taken by tf.where, yet its slope is, times 0.",
+            "diagnosis",
+        ),
+        Screen(
+            "What people advise",
+            "Clip the gradients. Lower the learning rate. Weight the classes differently. Each is "
+            "run now, from the same seed.",
+            "remedies",
+            remedies=("clip_norm", "small_rate", "inverse_frequency"),
+        ),
+        Screen(
+            "What works",
+            "An ε that float32 can hold, an input made safe before the branch, a loss that never "
+            "forms the probability, or a wider dtype.",
+            "remedies",
+            remedies=("epsilon", "double_where", "from_logits", "float64"),
+        ),
+        Screen(
+            "Why it works",
+            "From logits, −log(1 − p) is softplus: its slope lies between 0 and 1 wherever the "
+            "prediction goes. The same seed now trains on, and the held-out rows agree.",
+            "outcome",
+            preset="mended",
         ),
     ),
     source=Source(
