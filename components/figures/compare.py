@@ -48,13 +48,17 @@ def total_norms(runs: Mapping[str, HistoryView], *, dark: bool = False) -> dict[
 
 
 def parting(one: HistoryView, other: HistoryView) -> int | None:
-    """The first step, of those both have a column for, at which two losses differ."""
+    """The first step, of those both have a column for, at which two losses differ, or else at
+    which one run ends and the other goes on; None if they never part."""
     _, i, j = np.intersect1d(one.last_step, other.last_step, return_indices=True)
     a, b = one.loss[i], other.loss[j]
     with np.errstate(invalid="ignore"):
         near = np.abs(a - b) <= SAME * np.maximum(np.abs(a), np.abs(b))
     apart = ~(near | (~np.isfinite(a) & ~np.isfinite(b)))
-    return int(one.last_step[i][np.argmax(apart)]) if apart.any() else None
+    if apart.any():
+        return int(one.last_step[i][np.argmax(apart)])
+    ends = int(one.last_step[-1]), int(other.last_step[-1])
+    return None if ends[0] == ends[1] else min(ends)
 
 
 def _curves(
