@@ -14,6 +14,7 @@ from ..lazy import tf
 
 COUNTS = ("nan", "posinf", "neginf", "zero", "subnormal")
 FIELDS = (*COUNTS, "max_abs", "norm")
+MAGNITUDES = slice(len(COUNTS), len(FIELDS))
 NONFINITE = 3  # so many of the fields, the first ones, count non-finite entries
 
 

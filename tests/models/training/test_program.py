@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -164,24 +163,40 @@ def test_a_batch_of_all_rows_keeps_their_order(size: int) -> None:
 
 
 @pytest.mark.parametrize("clipping", ["off", "global_norm"])
-def test_watching_afterwards_and_step_by_step_see_the_same(
-    make_trainer: Any, monkeypatch: pytest.MonkeyPatch, clipping: str
+def test_looking_before_each_update_and_going_back_afterwards_end_alike(
+    make_trainer: Any, same_bits: SameBits, clipping: str
 ) -> None:
-    def rows(small: int) -> Any:
-        monkeypatch.setattr("models.training.program._programs", OrderedDict())
-        monkeypatch.setattr("models.training.watch.SMALL", small)
-        trainer = make_trainer("balanced_loss", clipping=clipping, clip_threshold=0.1, **FAST)
-        return trainer.advance(200)
-
-    afterwards, step_by_step = rows(16_384), rows(0)
-    for a, b in zip(afterwards, step_by_step, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
+    """`skip` looks before each update; `halt` runs on and goes back to the state before the bad
+    step. Both must stop at the same step, in the same state, having measured the same."""
+    knobs = {"clipping": clipping, "clip_threshold": 0.1, **FAST}
+    before, afterwards = (
+        make_trainer("balanced_loss", on_bad=on_bad, **knobs) for on_bad in ("skip", "halt")
+    )
+    (state, rows), (other_state, other_rows) = (
+        burst(trainer, 200, stop=True) for trainer in (before, afterwards)
+    )
+    assert len(rows.step) < 200
+    assert same_bits(state, other_state)
+    assert same_bits(tuple(rows[:-1]), tuple(other_rows[:-1]))
 
 
 def test_a_long_burst_in_parts_is_the_same_burst(
     make_trainer: Any, monkeypatch: pytest.MonkeyPatch, same_bits: SameBits
 ) -> None:
     whole, parts = make_trainer("balanced_loss", **FAST), make_trainer("balanced_loss", **FAST)
-    expected = burst(whole, 200, stop=True)
-    monkeypatch.setattr(parts.program._watch, "longest", 7)
-    assert same_bits(burst(parts, 200, stop=True), expected)
+    state, rows = burst(whole, 200, stop=True)
+    monkeypatch.setattr(parts.program, "_longest", 7)
+    other_state, other_rows = burst(parts, 200, stop=True)
+    assert same_bits(state, other_state)
+    assert same_bits(tuple(rows[:-1]), tuple(other_rows[:-1]))  # all but the update ratio
+
+
+def test_the_update_ratio_is_that_of_the_last_step(make_trainer: Any) -> None:
+    trainer = make_trainer("balanced_loss", **FAST)
+    before, _ = burst(trainer, 4, stop=True)
+    after, rows = burst(trainer, 5, stop=True)
+    assert np.isnan(rows.update_ratio[:-1]).all()
+    for p, (old, new) in enumerate(zip(before.parameters, after.parameters, strict=True)):
+        update = np.float64(new) - np.float64(old)
+        expected = np.linalg.norm(update) / np.linalg.norm(np.float64(old))
+        assert rows.update_ratio[-1, p] == pytest.approx(expected, rel=1e-6)
