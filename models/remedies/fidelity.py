@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,13 +20,21 @@ VANISHED = 1e-6  # of what the gradient should be, or of the largest parameter's
 @dataclass(frozen=True)
 class Fidelity:
     """`distance`: of the worst `parameter`, ‖g − r‖ / ‖r‖ with the float64 reference r; None where
-    it could not be measured, and `note` says why. `hidden`: parameters whose gradient vanishes
-    although that of the untouched run's loss does not."""
+    it could not be measured, and `note` says why. `at_end`: the same after the remedy's last step.
+    `hidden`: parameters whose gradient vanishes although that of the untouched run's loss does not.
+    """
 
     distance: float | None = None
     parameter: str | None = None
     note: str = ""
+    at_end: float | None = None
     hidden: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> float:
+        """The larger of the two distances, infinite where there is none."""
+        known = [d for d in (self.distance, self.at_end) if d is not None]
+        return max(known, default=math.inf)
 
 
 @dataclass(frozen=True)

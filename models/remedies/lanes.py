@@ -22,7 +22,7 @@ class Lanes:
         self._ended = ended
         self._lock = threading.Lock()
         self._alive = 0
-        self._stopped = False
+        self.stopped = False
         self._tracing = False
         self._waiting: deque[Work[None]] = deque()
 
@@ -34,7 +34,7 @@ class Lanes:
     def stop(self) -> None:
         """Every lane ends after the piece that it is at."""
         with self._lock:
-            self._stopped = True
+            self.stopped = True
             waiting, self._waiting = self._waiting, deque()
         for lane in waiting:
             self._end(lane)
@@ -42,12 +42,12 @@ class Lanes:
     def _turn(self, lane: Work[None], traces: bool) -> None:
         error = None
         try:
-            coming = None if self._stopped else next(lane, None)
+            coming = None if self.stopped else next(lane, None)
         except Exception as raised:
             coming, error = None, raised
         if traces:
             self._pass_on()
-        if coming is None or self._stopped:
+        if coming is None or self.stopped:
             self._end(lane, error)
         elif coming is TRACES:
             self._when_nobody_traces(lane)
