@@ -29,13 +29,16 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/app-installed: requirements.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@echo "Installing what the application needs into $(VENV); this takes a few minutes, once."
+	@$(BIN)/python -m pip install --quiet -r requirements.txt
 	@touch $@
 
 $(VENV)/checks-installed: tests/requirements.txt requirements.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
+	@echo "Installing what the checks need into $(VENV); this takes a few minutes, once."
+	@$(BIN)/python -m pip install --quiet -r tests/requirements.txt
 	@touch $@ $(VENV)/app-installed
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "NaNatomy needs Python 3.11, 3.12 or 3.13; none of $(CANDIDATES) is one."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@test -n "$(PYTHON)" || \
+	    { echo "NaNatomy needs Python 3.11, 3.12 or 3.13; none of $(CANDIDATES) is one."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import streamlit as st
 
 from models.scenarios.contract import Curves, Matrix, Outcome
+from models.training.headroom import headroom
 from models.training.live import LiveRun, RunView, Status
 
-from . import element_view
+from . import diagnosis_card, element_view
 from .desk import Desk, registry
 from .figures import health_heatmap, loss_curve, norm_curves, update_ratio_curves
 from .figures.outcome import curves_figure, matrix_figure
@@ -18,10 +19,12 @@ from .plotly_view import Click, is_dark, plotly_view
 REFRESH_SECONDS = 0.45
 CROWD = 3  # from as many training runs on, each browser refreshes half as often
 
+ACTIVE = ("building", "running", "diagnosing")
 STATUS: dict[Status, tuple[str, str, Literal["gray", "blue", "red"]]] = {
     "building": ("Building the graph", ":material/hourglass_top:", "gray"),
     "paused": ("Paused", ":material/pause_circle:", "gray"),
     "running": ("Training", ":material/play_circle:", "blue"),
+    "diagnosing": ("Halted; finding the cause", ":material/troubleshoot:", "red"),
     "halted": ("Halted before a non-finite step", ":material/error:", "red"),
     "failed": ("Failed", ":material/dangerous:", "red"),
 }
@@ -30,7 +33,7 @@ STATUS: dict[Status, tuple[str, str, Literal["gray", "blue", "red"]]] = {
 def show(desk: Desk) -> None:
     """Draw the run of this desk; while it trains or is built, again every `REFRESH_SECONDS`."""
     run = desk.run
-    live = run is not None and run.status in ("running", "building")
+    live = run is not None and run.status in ACTIVE
     seconds = REFRESH_SECONDS * (2 if registry().running >= CROWD else 1)
     st.fragment(_show, run_every=seconds if live else None)(desk, live)
 
@@ -38,18 +41,22 @@ def show(desk: Desk) -> None:
 def _show(desk: Desk, live: bool) -> None:
     run = desk.run
     view = run.view() if run else None
+    if run is not None and view is None and run.status == "failed":
+        st.error(f"The graph could not be built: {run.error}", icon=":material/dangerous:")
+        return
     if run is None or view is None:
         st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
         return
     draw(run, view)
-    if live != (view.status in ("running", "building")):
+    if live != (view.status in ACTIVE):
         st.rerun()  # training ended by itself: buttons and refresh have to follow
 
 
 def draw(run: LiveRun, view: RunView) -> None:
     """All pictures of one moment of a run."""
-    status_line(view)
     name, dark = run.scenario.name, is_dark()
+    status_line(view, str(run.config["dtype"]))
+    diagnosis_card.show(run, view, dark)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown("**Gradient health** — parameters × steps, click a cell for its entries")
         which: Literal["raw", "applied"] = st.segmented_control(
@@ -70,7 +77,7 @@ def draw(run: LiveRun, view: RunView) -> None:
     charts(view, name, which, dark)
 
 
-def status_line(view: RunView) -> None:
+def status_line(view: RunView, dtype: str) -> None:
     words, icon, colour = STATUS[view.status]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(words, icon=icon, color=colour)
@@ -89,6 +96,23 @@ def status_line(view: RunView) -> None:
         st.metric("Finite parameters", f"{view.finite} of {total}", border=True)
         first = view.first_bad_step
         st.metric("First bad step", "none" if first is None else f"{first:,}", border=True)
+    outlook(view, dtype)
+
+
+def outlook(view: RunView, dtype: str) -> None:
+    """How far the gradients are from overflow; a warning only where they steadily approach it."""
+    room = headroom(view.history, dtype)
+    if room is None or view.first_bad_step is not None:
+        return
+    words = f"Headroom: 10^{room.factors:.0f} until {room.parameter} overflows {dtype}"
+    if room.steps_left is None or room.per_step is None:
+        st.caption(f"{words}; no trend towards it.")
+    else:
+        st.warning(
+            f"{words}. It grows by 10^{room.per_step:.2g} a step: at this rate it overflows in "
+            f"about {room.steps_left:,} steps.",
+            icon=":material/trending_up:",
+        )
 
 
 def summary(view: RunView) -> str:

@@ -30,7 +30,7 @@ def curves_figure(panel: Curves, *, dark: bool = False) -> dict[str, Any]:
                 "y": typed(rounded(drawn)),
                 "name": name,
                 "line": {
-                    "color": colours.muted if target else colours.series[i - 1],
+                    "color": colours.muted if target else colours.series[i - bool(panel.target)],
                     "width": 6 if target else 2.5,
                 },
                 "opacity": 0.55 if target else 1.0,
@@ -38,16 +38,48 @@ def curves_figure(panel: Curves, *, dark: bool = False) -> dict[str, Any]:
             }
         )
     missing = [name for name, y in panel.lines.items() if not np.isfinite(y).all()]
-    text = f"{', '.join(missing)}: not finite at some points" if missing else ""
+    text = f"{', '.join(missing)}: not finite at some points" if missing and panel.target else ""
+    y_title = {"text": panel.y_label}
+    marks = [_mark(x, colours.muted) for x in panel.marks.values()]
+    named = [_name(name, x, "x" in panel.log) for name, x in panel.marks.items()]
     note = {"text": text, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.98}
     return {
         "data": traces,
         "layout": layout(
             320,
-            xaxis=step_axis(title={"text": panel.x_label, "standoff": 6}, tickformat=""),
-            yaxis={"title": {"text": panel.y_label}, "automargin": True},
-            annotations=[note] if text else [],
+            xaxis=step_axis(
+                title={"text": panel.x_label, "standoff": 6},
+                tickformat="",
+                type="log" if "x" in panel.log else "linear",
+                exponentformat="power",
+            ),
+            yaxis={
+                "title": y_title,
+                "automargin": True,
+                "type": "log" if "y" in panel.log else "linear",
+                "exponentformat": "power",
+            },
+            shapes=marks,
+            annotations=[*named, note] if text else named,
         ),
+    }
+
+
+def _mark(x: float, colour: str) -> dict[str, Any]:
+    line = {"color": colour, "width": 1.5, "dash": "dash"}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+
+
+def _name(text: str, x: float, log: bool) -> dict[str, Any]:
+    place = float(np.log10(x)) if log else x  # annotations on a log axis take the exponent
+    return {
+        "text": text,
+        "x": place,
+        "y": 1,
+        "yref": "paper",
+        "showarrow": False,
+        "yanchor": "bottom",
+        "font": {"size": 12},
     }
 
 

@@ -6,11 +6,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..diagnosis import Diagnosis
 from ..scenarios.knobs import Number
 from ..training.health import as_dict
 from ..training.program import Rows
@@ -134,7 +136,15 @@ class Run:
             "parameters": self.trainer.program.names,
             "health": self._health(),
             "steps_per_second": self.steps_per_second,
+            "diagnosis": self.diagnosis.to_dict() if self.diagnosis else None,
         }
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Of the first bad step."""
+        if self.trainer.first_bad_step is None:
+            return None
+        return self.trainer.diagnose(self.trainer.snapshots[0])
 
     def _health(self) -> dict[str, Any]:
         rows, program = self.measured(), self.trainer.program
@@ -165,6 +175,8 @@ class Run:
         ]
         if bad is not None and self.trainer.snapshots[0].message:
             lines.append(self.trainer.snapshots[0].message)
+        if self.diagnosis is not None:
+            lines.append(str(self.diagnosis))
         return "\n".join([*lines, f"Gradients at step {rows.step[-1]}:", *self._table()])
 
     def _table(self) -> list[str]:

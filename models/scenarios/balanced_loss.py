@@ -17,7 +17,18 @@ import numpy as np
 from ..inputs.table import breast_cancer, read_table, standardise, train_test_split
 from ..lazy import tf
 from .common import common_knobs
-from .contract import Array, Dataset, Matrix, Outcome, Preset, Remedy, Scenario, Source, Tensors
+from .contract import (
+    Array,
+    Curves,
+    Dataset,
+    Matrix,
+    Outcome,
+    Preset,
+    Remedy,
+    Scenario,
+    Source,
+    Tensors,
+)
 from .knobs import Choice, Config, Number, Text, Toggle
 
 LAYERS = ("W1", "b1", "W2", "b2", "W3", "b3")
@@ -107,6 +118,30 @@ def predict(parameters: Tensors, probe: Tensors, knobs: Mapping[str, Any]) -> di
     return {"p": tf.sigmoid(logits(parameters, probe["x"]))}
 
 
+def lens(config: Config, p: Array) -> tuple[Curves, ...]:
+    """Value and slope of log(1 − p) after the clip, near p = 1, in the dtype of the run."""
+    if config["from_logits"]:
+        return ()
+    number: Any = {"float64": np.float64, "float16": np.float16}.get(config["dtype"], np.float32)
+    epsilon, one = number(config["epsilon"]), number(1)
+    distance = np.logspace(-12, 0, 241)
+    clipped = np.minimum((1 - distance).astype(number), one - epsilon)
+    with np.errstate(all="ignore"):
+        value = np.log(one - clipped).astype(np.float64)
+        slope = (one / (one - clipped)).astype(np.float64)
+    last = distance[np.argmax(np.isfinite(value))] if np.isfinite(value).any() else np.nan
+    swallowed = one - epsilon == one
+    title = (
+        f"1 − ε rounds to 1 in {config['dtype']}: log(1 − p) reaches −Inf below 1 − p = {last:.1e}"
+        if swallowed
+        else f"1 − ε is below 1 in {config['dtype']}: log(1 − p) stays finite"
+    )
+    nearest = float(np.min(1 - p.astype(np.float64)))
+    marks = {"ε": float(config["epsilon"]), "nearest prediction": max(nearest, 1e-12)}
+    lines = {"−log(1 − p)": -value, "slope 1/(1 − p)": slope}
+    return (Curves(title, distance, lines, "", "1 − p", "magnitude", marks, log="xy"),)
+
+
 def outcome(predictions: Mapping[str, Array], dataset: Dataset, config: Config) -> Outcome:
     truth, guess = dataset.facts["labels"], (predictions["p"] > 0.5).astype(int)
     counts = np.zeros((2, 2), int)
@@ -121,6 +156,7 @@ def outcome(predictions: Mapping[str, Array], dataset: Dataset, config: Config) 
         panels=(
             Matrix("Confusion matrix, held-out rows", counts, names, names, "truth", "prediction"),
         ),
+        lens=lens(config, predictions["p"]),
     )
 
 

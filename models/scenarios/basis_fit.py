@@ -152,7 +152,21 @@ def loss(parameters: Tensors, batch: Tensors, knobs: Mapping[str, Any]) -> Any:
 
 
 def predict(parameters: Tensors, probe: Tensors, knobs: Mapping[str, Any]) -> dict[str, Any]:
-    return {"fit": fit(parameters, probe, knobs)}
+    _, b, c, _ = coefficients(parameters, probe, knobs)
+    return {"fit": fit(parameters, probe, knobs), "exponents": tf.concat([b, c], axis=0)}
+
+
+def lens(config: Config, exponents: Array) -> tuple[Curves, ...]:
+    """Value and slope of base^b near 0 for the smallest exponent that is predicted now."""
+    b = float(np.min(exponents))
+    base = np.logspace(-12, 0, 241)
+    safe = base if config["power"] == "pow" else np.maximum(base, config["epsilon"])
+    value, slope = safe**b, b * safe ** (b - 1) * (safe == base)
+    marks = {} if config["power"] == "pow" else {"ε": float(config["epsilon"])}
+    at_zero = "infinite" if b < 1 and config["power"] == "pow" else "finite"
+    title = f"Smallest exponent {b:.3g}: at a base of 0 the slope of base^b is {at_zero}"
+    lines = {"value": value, "slope": np.where(slope > 0, slope, np.nan)}
+    return (Curves(title, base, lines, "", "base", "magnitude", marks, log="xy"),)
 
 
 def outcome(predictions: Mapping[str, Array], dataset: Dataset, config: Config) -> Outcome:
@@ -164,6 +178,7 @@ def outcome(predictions: Mapping[str, Array], dataset: Dataset, config: Config) 
     return Outcome(
         metrics={"R²": float(r2)},
         panels=(Curves("Target g(x) and fit ĝ(x)", x, lines, "g(x)", "x", "value"),),
+        lens=lens(config, predictions["exponents"]),
     )
 
 

@@ -66,7 +66,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Curves:
-    """Lines over a common x; `target` names the one that the others should meet."""
+    """Lines over a common x; `target` names the one that the others should meet.
+
+    `marks`: name → x of vertical lines. `log`: the axes that are logarithmic, of "x" and "y".
+    """
 
     title: str
     x: Array
@@ -74,6 +77,8 @@ class Curves:
     target: str
     x_label: str
     y_label: str
+    marks: Mapping[str, float] = field(default_factory=dict)
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,14 @@ class Listing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the model has learned so far; the first metric is the scenario's training metric."""
+    """What the model has learned so far; the first metric is the scenario's training metric.
+
+    `lens` is a close look at the spot where this scenario's numbers are in danger.
+    """
 
     metrics: Mapping[str, float]
     panels: tuple[Curves | Matrix | Listing, ...]
+    lens: tuple[Curves, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,6 +138,9 @@ class Scenario:
     predict(parameters, probe, knobs): name → tensor, what `outcome` needs.
     outcome(predictions, dataset, config): metrics and pictures, in NumPy.
     checks: toggles that make the graph raise at a non-finite value (`tf.debugging`).
+    nudges(parameters, batch, knobs): for a scenario with a recurrence, name → zeros [steps, …], in
+        the order of the forward pass. `loss` adds what stands under that name in `batch` to the
+        state of each step; the gradient by it is the gradient of the loss by that state.
     reference: knobs that give the numerically sound form of the same mathematical loss, whatever
         the others say; float64 without clipping is understood.
     together: names of remedies that are worth trying both at once.
@@ -148,6 +160,7 @@ class Scenario:
     predict: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]]
     outcome: Callable[[Mapping[str, Array], Dataset, Config], Outcome]
     checks: tuple[str, ...] = ()
+    nudges: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]] | None = None
     reference: Mapping[str, KnobValue] = field(default_factory=dict)
     together: tuple[tuple[str, str], ...] = ()
 

@@ -141,7 +141,17 @@ def not_padding(ids: Any) -> Any:
     return ends == 0
 
 
-def encode_sentence(parameters: Tensors, ids: Any, knobs: Mapping[str, Any]) -> Any:
+def nudges(parameters: Tensors, batch: Tensors, knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Zeros [SEQ_LEN, batch, hidden] for the hidden states of encoder and decoder."""
+    rows, length = batch["source"].shape
+    hidden = parameters["encoder.bz"]
+    shape = [length, rows, hidden.shape[0]]
+    return {side: tf.zeros(shape, hidden.dtype) for side in ("encoder", "decoder")}
+
+
+def encode_sentence(
+    parameters: Tensors, ids: Any, knobs: Mapping[str, Any], nudge: Any = None
+) -> Any:
     """Last hidden state [batch, hidden] over ids [batch, SEQ_LEN]."""
     words = parameters["encoder.Wz"].shape[0] - (
         0 if knobs["hidden_once"] else parameters["encoder.bz"].shape[0]
@@ -152,7 +162,9 @@ def encode_sentence(parameters: Tensors, ids: Any, knobs: Mapping[str, Any]) -> 
 
     def step(t: Any, hidden: Any) -> Any:
         new = gru_step(parameters, "encoder", hidden, inputs[t], knobs)
-        return t + 1, tf.where(keep[t], new, hidden) if knobs["mask_padding"] else new
+        if knobs["mask_padding"]:
+            new = tf.where(keep[t], new, hidden)
+        return t + 1, new if nudge is None else new + nudge[t]
 
     start = tf.zeros([tf.shape(ids)[0], parameters["encoder.bz"].shape[0]], dtype)
     start.set_shape([None, parameters["encoder.bz"].shape[0]])
@@ -177,13 +189,15 @@ def cross_entropy(logit: Any, truth: Any, knobs: Mapping[str, Any]) -> Any:
 
 def loss(parameters: Tensors, batch: Tensors, knobs: Mapping[str, Any]) -> Any:
     """Cross-entropy summed over SEQ_LEN (masked: over the sentence), averaged over the batch."""
-    hidden = encode_sentence(parameters, batch["source"], knobs)
-    ids = batch["target"]
+    hidden = encode_sentence(parameters, batch["source"], knobs, batch.get("encoder"))
+    ids, nudge = batch["target"], batch.get("decoder")
     truth = tf.one_hot(tf.transpose(ids), parameters["decoder.by"].shape[0], dtype=hidden.dtype)
     keep = tf.cast(tf.transpose(not_padding(ids)), hidden.dtype)
 
     def step(t: Any, hidden: Any, previous: Any, total: Any) -> Any:
         hidden = gru_step(parameters, "decoder", hidden, previous, knobs)
+        if nudge is not None:
+            hidden = hidden + nudge[t]
         error = cross_entropy(output(parameters, hidden, knobs), truth[t], knobs)
         if knobs["mask_padding"]:
             error = error * keep[t]
@@ -456,6 +470,7 @@ SCENARIO = Scenario(
     loss=loss,
     predict=predict,
     outcome=outcome,
+    nudges=nudges,
     reference={"from_logits": True, "recurrent_clipping": False},
     together=(("glorot", "mask_padding"),),
 )

@@ -15,6 +15,7 @@ from ..lazy import tf
 
 COUNTS = ("nan", "posinf", "neginf", "zero", "subnormal")
 FIELDS = (*COUNTS, "max_abs", "norm")
+NONFINITE = 3  # so many of the fields, the first ones, count non-finite entries
 
 TOGETHER = 4096  # entries that are measured in one go
 
@@ -74,9 +75,16 @@ def measure(gradients: list[Any]) -> Any:
     Nearly every step is finite, so that is looked at first and in few passes; all classes are told
     apart only where a gradient is not.
     """
-    finite = [_measure_finite(group) for group in _groups(gradients)]
-    health, is_finite = (tf.concat(parts, axis=0) for parts in zip(*finite, strict=True))
-    return tf.cond(tf.reduce_all(is_finite), lambda: health, lambda: measure_any(gradients))
+    groups = [_Entries(group) for group in _groups(gradients)]
+    figures, is_finite = (
+        tf.concat(parts, axis=0)
+        for parts in zip(*(_measure_finite(group) for group in groups), strict=True)
+    )
+    return tf.cond(
+        tf.reduce_all(is_finite),
+        lambda: figures,
+        lambda: tf.concat([_measure_any(group) for group in groups], axis=0),
+    )
 
 
 def _groups(gradients: list[Any]) -> list[list[Any]]:
@@ -94,10 +102,9 @@ def _groups(gradients: list[Any]) -> list[list[Any]]:
     return groups
 
 
-def _measure_finite(gradients: list[Any]) -> tuple[Any, Any]:
+def _measure_finite(entries: _Entries) -> tuple[Any, Any]:
     """What `measure` gives for gradients without non-finite entries, and whether they are such
     (bool [parameters]). Only the bits of the magnitudes are compared, see `classify`."""
-    entries = _Entries(gradients)
     dtype = entries.flat.dtype
     width, mantissa = _layout(dtype.name)
     bits = tf.bitcast(entries.flat, _integer(dtype.name))
@@ -108,18 +115,19 @@ def _measure_finite(gradients: list[Any]) -> tuple[Any, Any]:
     top = entries.largest(magnitude)
     not_zero = entries.total(tf.minimum(magnitude, one))
     normal = entries.total(tf.minimum(tf.bitwise.right_shift(magnitude, one * mantissa), one))
-    counts = [tf.constant(entries.sizes, one.dtype) - not_zero, not_zero - normal]
+    zero, subnormal = tf.constant(entries.sizes, one.dtype) - not_zero, not_zero - normal
+    none = tf.zeros_like(zero)
+    counts = tf.cast(tf.stack([none, none, none, zero, subnormal], axis=1), tf.float64)
     max_abs = tf.cast(tf.bitcast(tf.cast(top, bits.dtype), dtype), tf.float64)
-    none = tf.zeros_like(max_abs)
-    fields = [none, none, none, *(tf.cast(n, tf.float64) for n in counts), max_abs]
+    magnitudes = tf.stack([max_abs, _norm(entries.flat, max_abs, entries)], axis=1)
     infinity = (2 ** (width - mantissa - 1) - 1) << mantissa
-    return tf.stack([*fields, _norm(entries, max_abs)], axis=1), top < infinity
+    return tf.concat([counts, magnitudes], axis=1), top < infinity
 
 
 def norms(tensors: list[Any]) -> Any:
-    """float64 [tensors]: 2-norms, computed in float64."""
-    groups = [_Entries(group) for group in _groups(tensors)]
-    return tf.concat([_root_of_squares(tf.cast(g.flat, tf.float64), g) for g in groups], axis=0)
+    """float64 [tensors]: 2-norms in the tensors' own precision (infinite where a square is)."""
+    halves = tf.stack([tf.nn.l2_loss(tensor) for tensor in tensors])
+    return tf.sqrt(2 * tf.cast(halves, tf.float64))
 
 
 class _Entries:
@@ -136,6 +144,11 @@ class _Entries:
             return tf.reduce_sum(row, keepdims=True)
         return tf.math.segment_sum(row, self.segments)
 
+    def total_of_squares(self, row: Any) -> Any:
+        if self._alone:
+            return 2 * tf.nn.l2_loss(row)[None]
+        return tf.math.segment_sum(row * row, self.segments)
+
     def largest(self, row: Any) -> Any:
         if self._alone:
             return tf.reduce_max(row, keepdims=True)
@@ -146,34 +159,30 @@ class _Entries:
         return values if self._alone else tf.gather(values, self.segments)
 
 
-def _norm(entries: _Entries, max_abs: Any) -> Any:
-    wide = tf.cast(entries.flat, tf.float64)
-    if entries.flat.dtype != tf.float64:  # the square of any narrower number fits into float64
-        return _root_of_squares(wide, entries)
+def _norm(finite: Any, max_abs: Any, entries: _Entries) -> Any:
+    wide = tf.cast(finite, tf.float64)
+    if finite.dtype != tf.float64:  # the square of any narrower number fits into float64
+        return tf.sqrt(entries.total_of_squares(wide))
     scale = tf.where(max_abs > 0, max_abs, tf.ones_like(max_abs))
-    return scale * _root_of_squares(wide / entries.spread(scale), entries)
-
-
-def _root_of_squares(values: Any, entries: _Entries) -> Any:
-    return tf.sqrt(entries.total(values * values))
+    return scale * tf.sqrt(entries.total_of_squares(wide / entries.spread(scale)))
 
 
 def _size(gradient: Any) -> int:
     return int(np.prod(gradient.shape))
 
 
-def measure_any(gradients: list[Any]) -> Any:
+def _measure_any(entries: _Entries) -> Any:
     """What `measure` gives, whatever the entries are."""
-    entries = _Entries(gradients)
+    parameters = len(entries.sizes)
     bucket = classify(entries.flat) + entries.segments * len(_BUCKETS)
-    cells = len(gradients) * len(_BUCKETS)
+    cells = parameters * len(_BUCKETS)
     counts = tf.math.bincount(bucket, minlength=cells, maxlength=cells)
-    counts = tf.cast(tf.reshape(counts, [len(gradients), len(_BUCKETS)]), tf.float64)
+    counts = tf.cast(tf.reshape(counts, [parameters, len(_BUCKETS)]), tf.float64)
     is_finite = tf.math.is_finite(entries.flat)
-    entries.flat = tf.where(is_finite, entries.flat, tf.zeros_like(entries.flat))
-    max_abs = tf.cast(entries.largest(tf.abs(entries.flat)), tf.float64)
-    fields = [counts @ _folding(), max_abs[:, None], _norm(entries, max_abs)[:, None]]
-    return tf.concat(fields, axis=1)
+    finite = tf.where(is_finite, entries.flat, tf.zeros_like(entries.flat))
+    max_abs = tf.cast(entries.largest(tf.abs(finite)), tf.float64)
+    magnitudes = tf.stack([max_abs, _norm(finite, max_abs, entries)], axis=1)
+    return tf.concat([counts @ _folding(), magnitudes], axis=1)
 
 
 def _folding() -> Any:

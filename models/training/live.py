@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..diagnosis import Diagnosis
 from ..scenarios.contract import Array, Dataset, Outcome, Scenario
 from ..scenarios.knobs import Config
 from .health import nonfinite
@@ -29,9 +30,18 @@ BURST_SECONDS = 0.075
 OUTCOME_SECONDS = 0.5
 OUTCOME_SHARE = 0.1  # of a worker's time, at most, goes into showing what was learned
 
-Status = Literal["building", "paused", "running", "halted", "failed"]
+Status = Literal["building", "paused", "running", "diagnosing", "halted", "failed"]
 
 pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="nanatomy-worker")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a replay of a bad step brought to light."""
+
+    snapshot: Snapshot
+    diagnosis: Diagnosis
+    through_time: dict[str, Array]  # see `Program.through_time`; empty without a recurrence
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class RunView:
     rescaled_steps: int
     loss_scale: float | None
     snapshots: tuple[Snapshot, ...]
+    findings: dict[int, Finding]  # bad step → why it is bad, for those that were looked into
 
 
 class LiveRun:
@@ -76,6 +87,8 @@ class LiveRun:
         self._outcome: Outcome | None = None
         self._inspected: tuple[Snapshot, Gradients] | None = None
         self._outcome_due = 0.0
+        self._findings: dict[int, Finding] = {}
+        self._questions: list[Snapshot] = []
         self._burst_steps = 1
         self._speed = 0.0
         self._ready = threading.Event()
@@ -88,6 +101,11 @@ class LiveRun:
         """The knobs as they will stand at the next step."""
         with self._lock:
             return self._config | self._changes
+
+    @property
+    def error(self) -> str:
+        """What went wrong in a worker, or nothing."""
+        return self._error
 
     @property
     def running(self) -> bool:
@@ -109,6 +127,18 @@ class LiveRun:
             self._changes |= changes
         self._queue()
 
+    def look_into(self, snapshot: Snapshot) -> None:
+        """Have a bad step diagnosed; the finding appears in the views that follow."""
+        with self._lock:
+            if snapshot not in self._questions:
+                self._questions.append(snapshot)
+        self._queue()
+
+    def examine(self) -> None:
+        """Have the step that comes next diagnosed, though nothing is known to be wrong with it."""
+        if self._trainer is not None:
+            self.look_into(self._trainer.snapshot())
+
     def reset(self) -> None:
         """Go back to step 0, paused, with the knobs as they stand."""
         with self._lock:
@@ -120,6 +150,7 @@ class LiveRun:
         with self._lock:
             self._closed, self._steps_wanted = True, 0
             self._trainer = self._outcome = self._inspected = None
+            self._findings, self._questions = {}, []
 
     def wait_until_built(self, timeout: float | None = None) -> bool:
         """Block until the first step could be taken (or building failed)."""
@@ -151,6 +182,7 @@ class LiveRun:
             rescaled_steps=trainer.rescaled_steps,
             loss_scale=trainer.program.loss_scale(trainer.state),
             snapshots=tuple(trainer.snapshots),
+            findings=dict(self._findings),
         )
 
     @property
@@ -159,8 +191,10 @@ class LiveRun:
             return "failed"
         if self._trainer is None:
             return "building"
-        if self._steps_wanted > 0 or self._queued:  # a paused run finishes its burst first
+        if self._steps_wanted > 0:
             return "running"
+        if self._queued:  # a paused run finishes its burst first
+            return "diagnosing" if self._trainer.halted else "running"
         return "halted" if self._trainer.halted else "paused"
 
     def gradients(self, snapshot: Snapshot | None = None) -> Gradients | None:
@@ -186,7 +220,7 @@ class LiveRun:
 
     def _queue(self) -> None:
         with self._lock:
-            idle = not (self._changes or self._reset or self._steps_wanted > 0)
+            idle = not (self._changes or self._reset or self._questions or self._steps_wanted > 0)
             if self._queued or self._closed or idle:
                 return
             self._queued = True
@@ -222,17 +256,32 @@ class LiveRun:
             self._config |= self._changes
             changes, self._changes = self._changes, {}
             reset, self._reset = self._reset, False
+            questions, self._questions = self._questions, []
             trainer = self._trainer
             steps = int(min(self._steps_wanted, self._burst_steps))
         if trainer is None:
             return
         if reset:
             trainer = self._trainer = Trainer(self.scenario, self._config, self.dataset)
+            self._findings = {}
         trainer.change(changes)
         if steps > 0:
             self._burst(trainer, steps)
+            if trainer.snapshots and (trainer.halted or not self._findings):
+                self._diagnose(trainer, trainer.snapshots[-1])
+        for snapshot in questions:
+            self._diagnose(trainer, snapshot)
         if not self.running or time.monotonic() >= self._outcome_due:
             self._look(trainer)
+
+    def _diagnose(self, trainer: Trainer, snapshot: Snapshot) -> None:
+        kept = {s.step for s in trainer.snapshots}
+        found = {step: f for step, f in self._findings.items() if step in kept}
+        diagnosis = trainer.diagnose(snapshot)
+        self._findings = found | {snapshot.step: Finding(snapshot, diagnosis, {})}
+        if self.scenario.nudges is not None:  # told later: its graph may have to be compiled
+            finding = Finding(snapshot, diagnosis, trainer.through_time(snapshot))
+            self._findings = found | {snapshot.step: finding}
 
     def _burst(self, trainer: Trainer, steps: int) -> None:
         began = time.perf_counter()

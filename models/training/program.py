@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..diagnosis import Diagnosis, diagnose
 from ..lazy import tf
 from ..scenarios.contract import Array, Dataset, Scenario
 from ..scenarios.knobs import Config, Interval, Number
 from .clipping import clip
-from .health import FIELDS, measure, nonfinite, norms
+from .health import FIELDS, NONFINITE, measure, norms
 from .optimizers import PureOptimizer
 
 KEPT_PROGRAMS = 24
@@ -89,6 +90,7 @@ class Program:
         self._burst = _graph(self._build_burst)
         self._gradients = _graph(self._build_gradients)
         self._predict = _graph(self._build_predict)
+        self._through_time = _graph(self._build_through_time)
 
     @property
     def _sixteen_bits(self) -> bool:
@@ -143,9 +145,42 @@ class Program:
             {name: g.numpy() for name, g in zip(self.names, applied, strict=True)},
         )
 
+    def diagnose(
+        self, state: State, config: Config, train: Mapping[str, Any], history: Any = None
+    ) -> Diagnosis:
+        """Why the next step's loss or gradients are not finite: the step is replayed eagerly, with
+        every operation observed. `history` is handed on (see `diagnose`)."""
+        knobs = self._knob_tensors(config)
+        variables = {
+            name: tf.Variable(tf.cast(p, self.compute_dtype))
+            for name, p in zip(self.names, state.parameters, strict=True)
+        }
+        batch = draw_batch(train, state.step, self._structure["batch_size"], knobs["seed"])
+
+        def loss() -> Any:
+            return self.scenario.loss(variables, batch, self._loss_knobs(knobs))
+
+        def clipped(gradients: list[Any]) -> list[Any]:
+            gradients = [tf.cast(g, self.weight_dtype) for g in gradients]
+            threshold = tf.cast(knobs["clip_threshold"], self.weight_dtype)
+            return clip(gradients, str(self._structure["clipping"]), threshold)
+
+        transform = None if self._structure["clipping"] == "off" else clipped
+        return diagnose(loss, variables, transform, history=history)
+
     def predict(self, state: State, config: Config, probe: Mapping[str, Any]) -> dict[str, Array]:
         predictions = self._predict(state.parameters, self._knob_tensors(config), probe)
         return {name: p.numpy() for name, p in predictions.items()}
+
+    def through_time(
+        self, state: State, config: Config, train: Mapping[str, Any]
+    ) -> dict[str, Array]:
+        """The gradient of the loss by a recurrence's state, step by step in forward order: name →
+        float64 [steps, FIELDS] (its health over batch and units); empty without a recurrence."""
+        if self.scenario.nudges is None:
+            return {}
+        health = self._through_time(state, self._knob_tensors(config), train)
+        return {name: rows.numpy() for name, rows in health.items()}
 
     def loss_scale(self, state: State) -> float | None:
         scale = self._optimizer.scale(state.optimizer)
@@ -179,7 +214,8 @@ class Program:
         finite, health = tf.math.is_finite(loss), []
         if monitor:
             health = self._health(raw, applied, state)
-            finite &= tf.reduce_sum([nonfinite(h) for h in health]) == 0
+            measured = health if applied is not raw else health[:1]
+            finite &= tf.reduce_sum([tf.reduce_sum(h[:, :NONFINITE]) for h in measured]) == 0
         status = self._status(finite, loss, state)
         bad = status == BAD
         halted = bad & stop_at_bad
@@ -242,6 +278,18 @@ class Program:
         weights = [tf.cast(p, self.compute_dtype) for p in parameters]
         named = dict(zip(self.names, weights, strict=True))
         return self.scenario.predict(named, probe, self._loss_knobs(knobs))
+
+    def _build_through_time(self, state: State, knobs: Any, train: Any) -> Any:
+        assert self.scenario.nudges is not None
+        weights = [tf.cast(p, self.compute_dtype) for p in state.parameters]
+        named = dict(zip(self.names, weights, strict=True))
+        batch = draw_batch(train, state.step, self._structure["batch_size"], knobs["seed"])
+        nudges = self.scenario.nudges(named, batch, self._loss_knobs(knobs))
+        with tf.GradientTape() as tape:
+            tape.watch(list(nudges.values()))
+            loss = self.scenario.loss(named, batch | nudges, self._loss_knobs(knobs))
+        gradients = tape.gradient(loss, nudges)
+        return {name: measure(tf.unstack(g)) for name, g in gradients.items()}
 
     # Knobs as tensors, rows as arrays.
 

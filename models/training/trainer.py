@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..diagnosis import Diagnosis
 from ..lazy import tf
-from ..scenarios.contract import Dataset, Outcome, Scenario
+from ..scenarios.contract import Array, Dataset, Outcome, Scenario
 from ..scenarios.knobs import Config
 from .history import History
 from .program import BAD, RESCALED, Gradients, Program, Rows, State, program_for
@@ -30,7 +31,7 @@ class Snapshot:
     step: int
     state: State
     config: Config
-    rows: Rows  # of this step alone
+    rows: Rows | None = None  # of this step alone, if it was measured
     message: str = ""  # what a check inside the graph said when it stopped the step
 
 
@@ -84,7 +85,7 @@ class Trainer:
         stopped = stop and bool(rows.status[-1] == BAD)
         self.halted = stopped and halting
         if stopped:
-            self._keep_snapshot(rows.last(), message)
+            self._keep_snapshot(self.snapshot(rows.last(), message))
             if not halting:
                 rows = Rows.concatenate([rows.before_last(), self._take_bad_step(bool(message))])
         self._count(rows)
@@ -101,10 +102,25 @@ class Trainer:
                 self.config[name] = knob.check(value)
                 self.history.mark(self.step, f"{knob.label}: {knob.format(value)}")
 
+    def snapshot(self, rows: Rows | None = None, message: str = "") -> Snapshot:
+        """The step that comes next, to be taken again at any time."""
+        return Snapshot(self.step, self.state, dict(self.config), rows, message)
+
     def gradients(self, snapshot: Snapshot | None = None) -> Gradients:
         """The gradients of a bad step, or by default of the step that comes next, in full."""
         state, config = (snapshot.state, snapshot.config) if snapshot else (self.state, self.config)
         return self._unchecked().gradients(state, config, self._train)
+
+    def diagnose(self, snapshot: Snapshot) -> Diagnosis:
+        """Why the step of a snapshot is not finite."""
+        program = self._unchecked()
+        return program.diagnose(snapshot.state, snapshot.config, self._train)
+
+    def through_time(self, snapshot: Snapshot | None = None) -> dict[str, Array]:
+        """Gradient of the loss by the recurrence's state at each of its steps, of a bad step or of
+        the one that comes next (see `Program.through_time`)."""
+        state, config = (snapshot.state, snapshot.config) if snapshot else (self.state, self.config)
+        return self._unchecked().through_time(state, config, self._train)
 
     def outcome(self) -> Outcome:
         """What the model has learned so far."""
@@ -150,12 +166,10 @@ class Trainer:
             time.monotonic() - self._last_snapshot > SECONDS_BETWEEN_SNAPSHOTS
         )
 
-    def _keep_snapshot(self, rows: Rows, message: str) -> None:
-        step = int(rows.step[0])
-        kept = [s for s in self.snapshots if s.step != step]
+    def _keep_snapshot(self, snapshot: Snapshot) -> None:
+        kept = [s for s in self.snapshots if s.step != snapshot.step]
         if len(kept) == KEPT_SNAPSHOTS:  # the first half stays, the second half moves on
             del kept[KEPT_SNAPSHOTS // 2]
-        snapshot = Snapshot(step, self.state, dict(self.config), rows, message)
         self.snapshots = [*kept, snapshot]
         self._last_snapshot = time.monotonic()
 

@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
 from models.scenarios import scenario, scenarios  # noqa: E402
 from models.training.live import LiveRun  # noqa: E402

@@ -35,6 +35,7 @@ class Stand:
     """Stands in for a live run: only what the view asks of it."""
 
     scenario = scenario("balanced_loss")
+    config = scenario.config("mended")
 
     def gradients(self, snapshot: object = None) -> None:
         return None
@@ -53,7 +54,7 @@ def synthetic_view(steps: int) -> RunView:
     view = history.view()
     return RunView(
         "paused", "", steps, 0.5, 1000.0, PARAMETERS, view, health, health,
-        Outcome({"R²": 0.9}, (panel,)), None, 0, 0, None, (),
+        Outcome({"R²": 0.9}, (panel,)), None, 0, 0, None, (), {},
     )  # fmt: skip
 
 

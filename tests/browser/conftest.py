@@ -35,7 +35,7 @@ def chromium() -> Iterator[Any]:
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         complain = pytest.fail if os.environ.get("CI") else pytest.skip
-        complain("No Chromium on the path.")
+        complain("No Chromium on the path; on Debian: apt-get install chromium.")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
         yield browser

@@ -138,7 +138,8 @@ def test_a_run_that_was_paused_stays_paused_for_the_session_that_returns(run: Li
     registry.put("tab", run)
     registry.release("tab", "first")
     registry.acquire("tab", "second")
-    assert run.status == "paused"
+    until(lambda: run.status == "paused")
+    assert not run.running
     registry.close()
 
 
