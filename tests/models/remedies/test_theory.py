@@ -108,7 +108,6 @@ def test_seq2seq_as_posted(tried: Any) -> None:
             "glorot": MENDS,
             "orthogonal": MENDS,
             "mask_padding": MENDS,
-            "glorot+mask_padding": MENDS,
             "short": MENDS,
             "float64": MENDS,
             "recurrent_clipping": DISTORTS,
