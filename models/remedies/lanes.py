@@ -15,7 +15,8 @@ from .setting import TRACES, Work
 
 
 class Lanes:
-    """Thread-safe. `ended(error)` is called when the last lane has ended or one has failed."""
+    """Thread-safe. `ended(error)` is called once, when the last lane has ended; a lane that fails
+    stops the others, and its error is handed on."""
 
     def __init__(self, executor: Executor, ended: Callable[[BaseException | None], None]) -> None:
         self._executor = executor
@@ -23,6 +24,7 @@ class Lanes:
         self._lock = threading.Lock()
         self._alive = 0
         self.stopped = False
+        self._error: BaseException | None = None
         self._tracing = False
         self._waiting: deque[Work[None]] = deque()
 
@@ -72,9 +74,11 @@ class Lanes:
     def _end(self, lane: Work[None], error: BaseException | None = None) -> None:
         lane.close()
         if error is not None:
+            with self._lock:
+                self._error = self._error or error
             self.stop()
         with self._lock:
             self._alive -= 1
             last = self._alive == 0
-        if error is not None or last:
-            self._ended(error)
+        if last:
+            self._ended(self._error)
