@@ -14,6 +14,7 @@ from ..scenarios.knobs import Config
 from ..training.program import Gradients, program_for
 
 NEGLIGIBLE = 1e-9  # of the whole gradient: a parameter's share below it counts as this much
+ROUNDING = 1e-6  # a relative distance that float32's rounding explains
 VANISHED = 1e-6  # of what the gradient should be, or of the largest parameter's
 
 
@@ -31,10 +32,10 @@ class Fidelity:
     hidden: tuple[str, ...] = ()
 
     @property
-    def worst(self) -> float:
-        """The larger of the two distances, infinite where there is none."""
-        known = [d for d in (self.distance, self.at_end) if d is not None]
-        return max(known, default=math.inf)
+    def rank(self) -> tuple[float, float]:
+        """To sort by: `distance`, in which less than `ROUNDING` says nothing, then `at_end`."""
+        here, at_end = (math.inf if d is None else d for d in (self.distance, self.at_end))
+        return max(here, ROUNDING), at_end
 
 
 @dataclass(frozen=True)

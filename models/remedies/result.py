@@ -112,7 +112,7 @@ def best_first(results: Iterable[Result]) -> list[Result]:
             r.answers_another_question,
             r.still,
             "+" in r.name,
-            r.fidelity.worst,
+            r.fidelity.rank,
             -(r.steps if r.first_bad_step is None else r.first_bad_step),
             r.name,
         ),

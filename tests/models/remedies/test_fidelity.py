@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.remedies.fidelity import (
+    Fidelity,
     Place,
     compare,
     gradient_at,
@@ -126,6 +127,17 @@ def test_clipping_counts_as_part_of_the_gradient() -> None:
 
 
 # By hand.
+
+
+def test_ranks_go_by_distance_beyond_rounding_and_then_by_the_end() -> None:
+    exact, clipped = Fidelity(4e-7, "W", at_end=1e-7), Fidelity(3e-7, "W", at_end=1e-4)
+    rounded, unknown = Fidelity(1e-3, "W", at_end=0.0), Fidelity(note="not finite")
+    assert sorted([unknown, rounded, clipped, exact], key=lambda f: f.rank) == [
+        exact,
+        clipped,
+        rounded,
+        unknown,
+    ]
 
 
 def test_the_worst_parameter_is_named() -> None:

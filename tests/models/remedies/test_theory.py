@@ -24,7 +24,7 @@ def test_balanced_loss_as_posted(tried: Any) -> None:
     """ε = 1e-10 is lost in 1 − ε, and 0 · Inf of the untaken branch is NaN: whatever keeps 1 − p
     from 0, or its log out of the branch, mends."""
     rows = check(
-        tried(scenario("balanced_loss")),
+        tried(scenario("balanced_loss"), steps=800),
         {
             "epsilon": MENDS,
             "from_logits": MENDS,
@@ -43,7 +43,9 @@ def test_balanced_loss_as_posted(tried: Any) -> None:
     for name in ("epsilon", "from_logits", "double_where"):
         assert rows[name].fidelity.distance < 1e-6
     assert rows["float64"].fidelity.distance < 1e-12
-    assert not rows["inverse_frequency"].comparable or rows["inverse_frequency"].comparable is None
+    # Later, where predictions are sure, a clip rounds what a loss from logits keeps.
+    at_end = {name: row.fidelity.at_end for name, row in rows.items()}
+    assert at_end["from_logits"] < at_end["epsilon"]
 
 
 def test_balanced_loss_without_a_class(tried: Any) -> None:
