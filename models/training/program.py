@@ -22,13 +22,16 @@ from ..lazy import tf
 from ..scenarios.contract import Array, Dataset, Scenario
 from ..scenarios.knobs import Config, Interval, Number
 from .clipping import clip
-from .health import FIELDS, NONFINITE, measure, norms
+from .health import FIELDS, measure_rows
 from .optimizers import PureOptimizer
+from .watch import Watch, array
 
 KEPT_PROGRAMS = 24
 
 # What a step did with its gradients.
 FINE, BAD, RESCALED = 0, 1, 2
+
+HEAD = 3  # columns of every row: step, loss, status
 
 
 class State(NamedTuple):
@@ -87,6 +90,13 @@ class Program:
             loss_scaling=self._sixteen_bits and bool(config["loss_scaling"]),
         )
         self.traced = False
+        self._watch = Watch(
+            [int(size) for size in self.sizes],
+            self.compute_dtype,
+            self.weight_dtype,
+            clipped=config["clipping"] != "off",
+            scaled=self._optimizer.loss_scaling,
+        )
         self._burst = _graph(self._build_burst)
         self._gradients = _graph(self._build_gradients)
         self._predict = _graph(self._build_predict)
@@ -125,16 +135,18 @@ class Program:
         the state returned is the one before it. Without, a bad step is skipped or applied, as the
         knob `on_bad` says. `monitor=False` measures nothing but the loss (for benchmarks).
         """
-        state, rows = self._burst(
-            state,
-            self._knob_tensors(config),
-            train,
-            tf.constant(steps),
-            tf.constant(stop_at_bad),
-            monitor=monitor,
-        )
-        self.traced = True
-        return state, self._unpack(rows.numpy())
+        knobs, parts = self._knob_tensors(config), []
+        left, longest = steps, (self._watch.longest if monitor else None) or max(steps, 1)
+        while True:
+            n = min(left, longest)
+            state, rows = self._burst(
+                state, knobs, train, tf.constant(n), tf.constant(stop_at_bad), monitor=monitor
+            )
+            parts.append(rows.numpy())
+            left -= n
+            halted = stop_at_bad and n > 0 and parts[-1][-1, 2] == BAD
+            if left == 0 or halted:
+                return state, self._unpack(np.concatenate(parts))
 
     def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:
         """The gradients that the next step would compute, without taking it."""
@@ -191,31 +203,33 @@ class Program:
     def _build_burst(
         self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, *, monitor: bool
     ) -> Any:
-        parameters = len(self.names)
-        width = 3 + (parameters * (2 * len(FIELDS) + 1) if monitor else 0)
-        rows = tf.TensorArray(tf.float64, size=0, dynamic_size=True, element_shape=[width])
+        watch = self._watch if monitor else None
+        arrays = (array("float64", HEAD), *(watch.arrays() if watch else ()))
 
         def going(taken: Any, halted: Any, *_: Any) -> Any:
             return (taken < steps) & ~halted
 
-        def step(taken: Any, _halted: Any, rows: Any, state: State) -> Any:
-            state, row, halted = self._step(state, knobs, train, stop_at_bad, monitor)
-            return taken + 1, halted, rows.write(taken, row), state
+        def step(taken: Any, _halted: Any, arrays: Any, state: State) -> Any:
+            state, written, halted = self._step(state, knobs, train, stop_at_bad, watch)
+            arrays = tuple(a.write(taken, w) for a, w in zip(arrays, written, strict=True))
+            return taken + 1, halted, arrays, state
 
-        start = (tf.constant(0), tf.constant(False), rows, state)
-        *_, rows, state = tf.while_loop(going, step, start)
-        return state, rows.stack()
+        start = (tf.constant(0), tf.constant(False), arrays, state)
+        *_, arrays, state = tf.while_loop(going, step, start)
+        head, *written = (a.stack() for a in arrays)
+        if watch is None:
+            return state, head
+        return state, tf.concat([head, watch.figures(written, state.parameters)], axis=1)
 
     def _step(
-        self, state: State, knobs: Any, train: Any, stop_at_bad: Any, monitor: bool
-    ) -> tuple[State, Any, Any]:
-        """The state after one step, its row of numbers, and whether the run halts at it."""
+        self, state: State, knobs: Any, train: Any, stop_at_bad: Any, watch: Watch | None
+    ) -> tuple[State, tuple[Any, ...], Any]:
+        """The state after one step, what it leaves behind, and whether the run halts at it."""
         loss, raw, applied = self._differentiate(state, knobs, train)
-        finite, health = tf.math.is_finite(loss), []
-        if monitor:
-            health = self._health(raw, applied, state)
-            measured = health if applied is not raw else health[:1]
-            finite &= tf.reduce_sum([tf.reduce_sum(h[:, :NONFINITE]) for h in measured]) == 0
+        finite, seen = tf.math.is_finite(loss), ()
+        if watch:
+            seen, all_finite = watch.gradients(raw, applied, self._optimizer.scale(state.optimizer))
+            finite &= all_finite
         status = self._status(finite, loss, state)
         bad = status == BAD
         halted = bad & stop_at_bad
@@ -226,21 +240,11 @@ class Program:
                 state.optimizer, applied, state.parameters, knobs["learning_rate"]
             ),
         )
-        head = [tf.cast(n, tf.float64) for n in (state.step, loss, status)]
-        row = [tf.stack(head), *(tf.reshape(h, [-1]) for h in health)]
-        if monitor:
-            row.append(_update_ratio(state.parameters, parameters))
+        head = tf.stack([tf.cast(n, tf.float64) for n in (state.step, loss, status)])
+        if watch:
+            seen = (*seen, *watch.weights(state.parameters, parameters))
         step = tf.where(halted, state.step, state.step + 1)
-        return State(step, parameters, optimizer), tf.concat(row, axis=0), halted
-
-    def _health(self, raw: Any, applied: Any, state: State) -> list[Any]:
-        """Health before and after clipping, both in units of the unscaled loss."""
-        before = measure(raw)
-        scale = self._optimizer.scale(state.optimizer)
-        if scale is not None:
-            magnitudes = before[:, -2:] / tf.cast(scale, tf.float64)
-            before = tf.concat([before[:, :-2], magnitudes], axis=1)
-        return [before, before if applied is raw else measure(applied)]
+        return State(step, parameters, optimizer), (head, *seen), halted
 
     def _status(self, finite: Any, loss: Any, state: State) -> Any:
         scale = self._optimizer.scale(state.optimizer)
@@ -289,7 +293,10 @@ class Program:
             tape.watch(list(nudges.values()))
             loss = self.scenario.loss(named, batch | nudges, self._loss_knobs(knobs))
         gradients = tape.gradient(loss, nudges)
-        return {name: measure(tf.unstack(g)) for name, g in gradients.items()}
+        return {
+            name: measure_rows([tf.reshape(g, [g.shape[0], -1])])[:, 0]
+            for name, g in gradients.items()
+        }
 
     # Knobs as tensors, rows as arrays.
 
@@ -313,10 +320,10 @@ class Program:
 
     def _unpack(self, rows: Array) -> Rows:
         n, parameters, fields = len(rows), len(self.names), len(FIELDS)
-        if rows.shape[1] == 3:  # not monitored
+        if rows.shape[1] == HEAD:  # not monitored
             parameters = 0
         cells = parameters * fields
-        raw, applied, ratio = np.split(rows[:, 3:], [cells, 2 * cells], axis=1)
+        raw, applied, ratio = np.split(rows[:, HEAD:], [cells, 2 * cells], axis=1)
         shape = (n, parameters, fields)
         return Rows(
             step=rows[:, 0].astype(np.int64),
@@ -352,12 +359,6 @@ def draw_batch(train: Any, step: Any, batch_size: int, seed: Any) -> dict[str, A
         places, tf.cast(key, tf.uint32), tf.constant(rows - 1, tf.int64)
     )
     return {name: tf.gather(array, chosen) for name, array in train.items()}
-
-
-def _update_ratio(old: list[Any], new: list[Any]) -> Any:
-    """Norm of the update over norm of the weights, per parameter; NaN where the weights are 0."""
-    weights, updates = norms(old), norms([b - a for a, b in zip(old, new, strict=True)])
-    return tf.where(weights > 0, updates / weights, tf.constant(np.nan, tf.float64))
 
 
 _programs: OrderedDict[Any, Program] = OrderedDict()

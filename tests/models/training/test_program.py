@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -160,3 +161,27 @@ def test_a_batch_of_all_rows_keeps_their_order(size: int) -> None:
     train = {"row": tf.range(100)}
     drawn = draw_batch(train, tf.constant(5, tf.int64), size, tf.constant(0, tf.int64))
     assert np.array_equal(drawn["row"].numpy(), np.arange(100))
+
+
+@pytest.mark.parametrize("clipping", ["off", "global_norm"])
+def test_watching_afterwards_and_step_by_step_see_the_same(
+    make_trainer: Any, monkeypatch: pytest.MonkeyPatch, clipping: str
+) -> None:
+    def rows(small: int) -> Any:
+        monkeypatch.setattr("models.training.program._programs", OrderedDict())
+        monkeypatch.setattr("models.training.watch.SMALL", small)
+        trainer = make_trainer("balanced_loss", clipping=clipping, clip_threshold=0.1, **FAST)
+        return trainer.advance(200)
+
+    afterwards, step_by_step = rows(16_384), rows(0)
+    for a, b in zip(afterwards, step_by_step, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_long_burst_in_parts_is_the_same_burst(
+    make_trainer: Any, monkeypatch: pytest.MonkeyPatch, same_bits: SameBits
+) -> None:
+    whole, parts = make_trainer("balanced_loss", **FAST), make_trainer("balanced_loss", **FAST)
+    expected = burst(whole, 200, stop=True)
+    monkeypatch.setattr(parts.program._watch, "longest", 7)
+    assert same_bits(burst(parts, 200, stop=True), expected)
