@@ -11,7 +11,6 @@ import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-
 # TensorFlow and Keras import each other: two threads that begin at different ends would each wait
 # for the other, and the import system would hand out a module that is only half there.
 _one_at_a_time = threading.RLock()
