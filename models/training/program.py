@@ -153,8 +153,9 @@ class Program:
                 good = int(bad[0])
                 if not checked:  # it went on beyond the bad step: go back, the steps are the same
                     after = take(state, good)[0] if good else state
-                parts.append(rows.first(good + 1))
-                return after, Rows.concatenate(parts)
+                measured = rows.first(good + 1)
+                measured.update_ratio[-1] = np.nan  # the bad step is not taken
+                return after, Rows.concatenate([*parts, measured])
             parts.append(rows)
             state, left = after, left - n
             if left <= 0:
