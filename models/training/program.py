@@ -60,6 +60,15 @@ class Rows(NamedTuple):
         return Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+class Attempt(NamedTuple):
+    """One step as tensors; P parameters."""
+
+    loss: Any  # scalar
+    finite: Any  # bool [P], or [2P] where gradients are changed before they are applied
+    status: Any  # int32 scalar: FINE, BAD or RESCALED
+    state: State  # after it
+
+
 @dataclass(frozen=True)
 class Gradients:
     """One step's gradients in full, by parameter name."""
@@ -127,7 +136,7 @@ class Program:
         """
         state, rows = self._burst(
             state,
-            self._knob_tensors(config),
+            self.knob_tensors(config),
             train,
             tf.constant(steps),
             tf.constant(stop_at_bad),
@@ -138,7 +147,7 @@ class Program:
 
     def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:
         """The gradients that the next step would compute, without taking it."""
-        loss, raw, applied = self._gradients(state, self._knob_tensors(config), train)
+        loss, raw, applied = self._gradients(state, self.knob_tensors(config), train)
         return Gradients(
             float(loss),
             {name: g.numpy() for name, g in zip(self.names, raw, strict=True)},
@@ -150,7 +159,7 @@ class Program:
     ) -> Diagnosis:
         """Why the next step's loss or gradients are not finite: the step is replayed eagerly, with
         every operation observed. `history` is handed on (see `diagnose`)."""
-        knobs = self._knob_tensors(config)
+        knobs = self.knob_tensors(config)
         variables = {
             name: tf.Variable(tf.cast(p, self.compute_dtype))
             for name, p in zip(self.names, state.parameters, strict=True)
@@ -169,7 +178,7 @@ class Program:
         return diagnose(loss, variables, transform, history=history)
 
     def predict(self, state: State, config: Config, probe: Mapping[str, Any]) -> dict[str, Array]:
-        predictions = self._predict(state.parameters, self._knob_tensors(config), probe)
+        predictions = self._predict(state.parameters, self.knob_tensors(config), probe)
         return {name: p.numpy() for name, p in predictions.items()}
 
     def through_time(
@@ -179,7 +188,7 @@ class Program:
         float64 [steps, FIELDS] (its health over batch and units); empty without a recurrence."""
         if self.scenario.nudges is None:
             return {}
-        health = self._through_time(state, self._knob_tensors(config), train)
+        health = self._through_time(state, self.knob_tensors(config), train)
         return {name: rows.numpy() for name, rows in health.items()}
 
     def loss_scale(self, state: State) -> float | None:
@@ -291,9 +300,22 @@ class Program:
         gradients = tape.gradient(loss, nudges)
         return {name: measure(tf.unstack(g)) for name, g in gradients.items()}
 
+    # Tensors in, tensors out: for whoever traces steps in a function of his own.
+
+    def attempt(self, state: State, knobs: Any, train: Any) -> Attempt:
+        """The step that comes next, taken whatever becomes of it."""
+        loss, raw, applied = self._differentiate(state, knobs, train)
+        seen = raw if applied is raw else [*raw, *applied]
+        finite = tf.stack([tf.reduce_all(tf.math.is_finite(g)) for g in seen])
+        status = self._status(tf.reduce_all(finite) & tf.math.is_finite(loss), loss, state)
+        parameters, optimizer = self._optimizer.apply(
+            state.optimizer, applied, state.parameters, knobs["learning_rate"]
+        )
+        return Attempt(loss, finite, status, State(state.step + 1, parameters, optimizer))
+
     # Knobs as tensors, rows as arrays.
 
-    def _knob_tensors(self, config: Config) -> dict[str, Any]:
+    def knob_tensors(self, config: Config) -> dict[str, Any]:
         tensors: dict[str, Any] = {"seed": tf.constant(config["seed"], tf.int64)}
         for knob in self._live:
             value = config[knob.name]

@@ -1,0 +1,102 @@
+"""Runs of a part in one compiled graph, burst by burst; those that end leave it at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from ..scenarios.contract import Array
+from ..training.program import Program
+from .members import Ended, Member, Watch, fitting_steps
+from .vectorised import Many, Vectorised, state_of, take, vectorised
+
+LARGEST_DATA = 64e6  # bytes of training data that a graph is given
+SLOWEST_STEP = 0.15  # seconds; slower ones are taken for half of the runs at a time
+
+
+def run_together(
+    program: Program, members: Sequence[Member], steps: int, watch: Watch
+) -> Iterator[Ended]:
+    """Every run as it would be alone, in the order in which they end; fewer of them where the watch
+    stopped. Raises CannotMap before anything else."""
+    size = sum(array.nbytes for array in members[0].dataset.train.values())
+    fitting = max(1, int(LARGEST_DATA // size))
+    sharing = len({id(member.dataset) for member in members}) == 1
+    own_data = not sharing or fitting >= len(members)
+    width = fitting if own_data else len(members)
+    for first in range(0, len(members), width):
+        yield from _advance(program, members[first : first + width], own_data, steps, watch)
+
+
+def _advance(
+    program: Program, members: Sequence[Member], own_data: bool, steps: int, watch: Watch
+) -> Iterator[Ended]:
+    form = vectorised(program)
+    arrays = [member.dataset.train for member in members]
+    many = form.start(
+        [member.parameters for member in members],
+        [member.config for member in members],
+        arrays if own_data else [],
+    )
+    bursts = Bursts(form, {} if own_data else program.tensors(arrays[0]), steps, watch)
+    form.compile(many, bursts.shared)
+    yield from bursts.follow(list(members), many, 0)
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """What all bursts of some runs have in common."""
+
+    form: Vectorised
+    shared: Mapping[str, Any]
+    steps: int
+    watch: Watch
+
+    def follow(self, running: list[Member], many: Many, taken: int) -> Iterator[Ended]:
+        """Runs that have taken so many steps, to their ends."""
+        burst = 1
+        while running and taken < self.steps and not self.watch.stopped.is_set():
+            burst = min(burst, self.steps - taken)
+            many, seconds = self.watch.call(partial(self._timed, many, burst))
+            taken += burst
+            bad = many.bad.numpy()
+            if bad.any():
+                yield from self._ended(running, many, bad)
+                running = list(compress(running, ~bad))
+                many = take(many, np.flatnonzero(~bad))
+            self.watch.survived([member.task for member in running], taken)
+            if burst == 1 and seconds > SLOWEST_STEP and len(running) > 1:
+                middle = len(running) // 2
+                for half in (slice(None, middle), slice(middle, None)):
+                    rows = np.arange(len(running))[half]
+                    yield from self.follow(running[half], take(many, rows), taken)
+                return
+            burst = fitting_steps(burst, seconds)
+        if taken == self.steps:
+            yield from self._ended(running, many, np.ones(len(running), bool))
+
+    def _timed(self, many: Many, steps: int) -> tuple[Many, float]:
+        began = time.perf_counter()
+        many = self.form.burst(many, self.shared, steps)
+        return many, time.perf_counter() - began
+
+    def _ended(self, running: list[Member], many: Many, chosen: Array) -> Iterator[Ended]:
+        bad, loss, finite = many.bad.numpy(), many.loss.numpy(), many.finite.numpy()
+        names = self.form.program.names
+        for row in np.flatnonzero(chosen):
+            by_stage = ~finite[row].reshape(-1, len(names))  # as computed, then as applied
+            first = next((flags for flags in by_stage if flags.any()), by_stage[0])
+            yield Ended(
+                running[row],
+                self.form.program,
+                state_of(many, row),
+                bool(bad[row]),
+                float(loss[row]),
+                tuple(compress(names, first)),
+            )
