@@ -9,7 +9,7 @@ from models.errors import BadInput
 from models.scenarios import scenarios
 from models.training.live import LiveRun
 
-from . import knobs_panel, live_view, source_panel, transport
+from . import knobs_panel, live_view, remedies_panel, source_panel, transport
 from .desk import Desk, desk, registry, tab_name
 from .settings import Settings, current_settings, write_query
 
@@ -31,6 +31,7 @@ def show() -> None:
     if follow(here, settings, places):
         write_query(settings)
     live_view.show(here)
+    remedies_panel.show(settings, here)
 
 
 def heading(settings: Settings) -> None:
@@ -83,7 +84,7 @@ def follow(here: Desk, settings: Settings, places: Places) -> bool:
     except BadInput as error:
         places.get(error.field, places["data"]).error(error.sentence, icon=":material/error:")
         return False
-    was_running = run.running
+    was_running = run.running or st.session_state.pop("start_next_run", False)
     here.put(fresh)
     if was_running:
         fresh.start()

@@ -19,6 +19,7 @@ from .plotly_view import Click, is_dark, plotly_view
 REFRESH_SECONDS = 0.45
 CROWD = 3  # from as many training runs on, each browser refreshes half as often
 
+Part = Literal["all", "health", "diagnosis", "outcome"]
 ACTIVE = ("building", "running", "diagnosing")
 STATUS: dict[Status, tuple[str, str, Literal["gray", "blue", "red"]]] = {
     "building": ("Building the graph", ":material/hourglass_top:", "gray"),
@@ -30,15 +31,16 @@ STATUS: dict[Status, tuple[str, str, Literal["gray", "blue", "red"]]] = {
 }
 
 
-def show(desk: Desk) -> None:
-    """Draw the run of this desk; while it trains or is built, again every `REFRESH_SECONDS`."""
+def show(desk: Desk, part: Part = "all") -> None:
+    """Draw the run of this desk, or a part of it; while it trains or is built, again every
+    `REFRESH_SECONDS`."""
     run = desk.run
     live = run is not None and run.status in ACTIVE
     seconds = REFRESH_SECONDS * (2 if registry().running >= CROWD else 1)
-    st.fragment(_show, run_every=seconds if live else None)(desk, live)
+    st.fragment(_show, run_every=seconds if live else None)(desk, live, part)
 
 
-def _show(desk: Desk, live: bool) -> None:
+def _show(desk: Desk, live: bool, part: Part) -> None:
     run = desk.run
     view = run.view() if run else None
     if run is not None and view is None and run.status == "failed":
@@ -47,19 +49,31 @@ def _show(desk: Desk, live: bool) -> None:
     if run is None or view is None:
         st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
         return
-    draw(run, view)
+    draw(run, view, part)
     if live != (view.status in ACTIVE):
         st.rerun()  # training ended by itself: buttons and refresh have to follow
 
 
-def draw(run: LiveRun, view: RunView) -> None:
-    """All pictures of one moment of a run."""
+def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:
+    """The pictures of one moment of a run."""
     name, dark = run.scenario.name, is_dark()
     status_line(view, str(run.config["dtype"]))
-    diagnosis_card.show(run, view, dark)
+    if part in ("all", "diagnosis"):
+        diagnosis_card.show(run, view, dark)
+    if part in ("all", "health", "outcome"):
+        health(run, view, dark)
+    if part == "all":
+        charts(view, name, dark)
+    elif part == "outcome" and view.outcome is not None:
+        show_outcome(view.outcome, name, dark)
+
+
+def health(run: LiveRun, view: RunView, dark: bool) -> None:
+    """The heatmap of parameters × steps, and the entries of the cell that is clicked."""
+    name = run.scenario.name
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown("**Gradient health** — parameters × steps, click a cell for its entries")
-        which: Literal["raw", "applied"] = st.segmented_control(
+        st.segmented_control(
             "Gradients",
             ["raw", "applied"],
             default="raw",
@@ -68,13 +82,17 @@ def draw(run: LiveRun, view: RunView) -> None:
             format_func={"raw": "raw", "applied": "after clipping"}.__getitem__,
             label_visibility="collapsed",
         )
+    which = which_gradients(name)
     click = plotly_view(
         health_heatmap(view.history, which, dark=dark),
         key=f"{name}/heatmap",
         label=f"Gradient health over the steps: {summary(view)}",
     )
     element_view.show(run, view, click, which, dark)
-    charts(view, name, which, dark)
+
+
+def which_gradients(name: str) -> Literal["raw", "applied"]:
+    return "applied" if st.session_state.get(f"{name}/which") == "applied" else "raw"
 
 
 def status_line(view: RunView, dtype: str) -> None:
@@ -120,7 +138,8 @@ def summary(view: RunView) -> str:
     return f"at step {view.step:,}, {view.finite} of {total} parameters have finite gradients"
 
 
-def charts(view: RunView, name: str, which: Literal["raw", "applied"], dark: bool) -> None:
+def charts(view: RunView, name: str, dark: bool) -> None:
+    which = which_gradients(name)
     left, right = st.columns(2)
     with left:
         titled("Loss", loss_curve(view.history, dark=dark), f"{name}/loss", "Loss over the steps")

@@ -9,6 +9,7 @@ from models.training.warm import warm_up
 PAGES = (
     ("app.py", "Home", ":material/home:"),
     ("pages/laboratory.py", "Laboratory", ":material/science:"),
+    ("pages/story.py", "Story", ":material/slideshow:"),
 )
 
 

@@ -15,6 +15,7 @@ to a variable) go through a wrapper that only acts in a thread that is observing
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ class Observer(Protocol):
     def saw(self, op: Any, inputs: Any, attrs: Any, outputs: Any) -> None: ...
     def will_write(self, variable: Any) -> None: ...
     def unrolled(self, function: Any, compiled: bool) -> None: ...
+    def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any] | None: ...
 
 
 @contextmanager
@@ -111,7 +113,10 @@ def unobserved() -> Iterator[None]:
 def _open() -> None:
     global _observers  # noqa: PLW0603
     from tensorflow.python.eager import execute  # noqa: PLC0415
-    from tensorflow.python.eager.polymorphic_function import polymorphic_function  # noqa: PLC0415
+    from tensorflow.python.eager.polymorphic_function import (  # noqa: PLC0415
+        concrete_function,
+        polymorphic_function,
+    )
     from tensorflow.python.ops import resource_variable_ops  # noqa: PLC0415
     from tensorflow.python.ops.parallel_for import control_flow_ops  # noqa: PLC0415
 
@@ -122,6 +127,8 @@ def _open() -> None:
         _replace(execute, "execute", execute.execute_with_callbacks)
         function = polymorphic_function.Function
         _replace(function, "__call__", _run_eagerly(function.__call__))
+        concrete = concrete_function.ConcreteFunction
+        _replace(concrete, "_call_flat", _run_graph(concrete._call_flat))
         _replace(control_flow_ops, "_pfor_impl", _loop_eagerly(control_flow_ops._pfor_impl))
         for variable in (
             resource_variable_ops.BaseResourceVariable,
@@ -153,6 +160,24 @@ def _run_eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, *args, **kwargs)
         observer.unrolled(self, bool(self._jit_compile))
         return self._python_function(*args, **kwargs)
+
+    return call
+
+
+def _run_graph(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A concrete or restored function has no Python left: its graph is run instead."""
+    from tensorflow.python.ops import resource_variable_ops  # noqa: PLC0415
+
+    def call(self: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
+        observer = getattr(_observing, "observer", None)
+        if observer is None or not _eager():
+            return original(self, tensor_inputs, captured_inputs)
+        for variable in self.graph.variables:
+            resource_variable_ops.variable_accessed(variable)
+        outputs = observer.run(self.graph, [*tensor_inputs, *captured_inputs])
+        if outputs is None:
+            return original(self, tensor_inputs, captured_inputs)
+        return self.function_type.pack_output(outputs)
 
     return call
 
@@ -227,6 +252,44 @@ def run_again(op: str, inputs: Sequence[Any], attrs: Any, outputs: int) -> list[
     """Runs one operation as it was observed, on other inputs."""
     from tensorflow.python.eager import context, execute  # noqa: PLC0415
 
-    attributes = tuple(attrs or ())
+    pairs = zip((attrs or ())[::2], (attrs or ())[1::2], strict=False)
+    attributes = tuple(part for pair in pairs if pair[1] is not None for part in pair)
     here = context.context()
     return list(execute.quick_execute(op, outputs, list(inputs), attributes, here, None))
+
+
+def run_recorded(op: str, inputs: Sequence[Any], attrs: Any, outputs: int) -> list[Any]:
+    """Runs one operation as the program would have: observed, and recorded by its tapes."""
+    from tensorflow.python.eager import context, execute  # noqa: PLC0415
+
+    inputs = list(inputs)
+    results = list(execute.execute(op, outputs, inputs, attrs, context.context()))
+    execute.record_gradient(op, inputs, attrs, results)
+    return results
+
+
+def graph_of(graph: Any, name: str) -> Any:
+    """The graph of a function that an operation of `graph` names (a branch, a loop's body)."""
+    from tensorflow.python.eager import context  # noqa: PLC0415
+    from tensorflow.python.framework import function_def_to_graph  # noqa: PLC0415
+
+    known = getattr(graph._get_function(name), "graph", None)
+    if known is not None:
+        return known
+    definition = context.get_function_def(name)
+    return function_def_to_graph.function_def_to_graph(definition)
+
+
+def all_variables() -> list[Any]:
+    """Every variable that is alive."""
+    from tensorflow.python.ops import resource_variable_ops  # noqa: PLC0415
+
+    base, kinds = resource_variable_ops.BaseResourceVariable, dict[type, bool]()
+    found = []
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in kinds:
+            kinds[kind] = base in kind.__mro__
+        if kinds[kind]:
+            found.append(thing)
+    return found

@@ -13,13 +13,16 @@ from .compiled import as_compiled, differing
 from .explain import explain
 from .failures import read_failure
 from .findings import Findings
+from .growth import through_time
+from .health import dense, health_of
 from .lines import caller
-from .observe import Replay, replay
+from .links import bad_writes, name_of
+from .observe import BACKWARD, FORWARD, Replay, replay
 from .remedies_text import remedies
 from .report import BENIGN, BROKEN, FINITE, Diagnosis, Health, Origin
 from .scaling import Scale, loss_scale
 from .values import Values, array
-from .walk import Walk, bad_writes, name_of
+from .walk import Walk
 
 Variables = Sequence[Any] | Mapping[str, Any]
 
@@ -36,7 +39,8 @@ def diagnose(
     Args:
         loss_fn: Called without arguments, returns a scalar floating-point tensor. It may hold
             anything: Keras models, `tf.function`, loops, custom gradients. It is run once, eagerly
-            and observed; variables that it writes get their values back.
+            and observed (and once more as it is, where a loss scale or XLA has to be ruled out);
+            variables that it writes get their values back.
         variables: The variables to differentiate by, as a list or name → variable; by default every
             trainable variable that the loss read.
         transform: Optionally what is done to the list of gradients afterwards (clipping); returns
@@ -56,18 +60,11 @@ def diagnose(
     step = replay(loss_fn, lambda found: _named(found, names), given, transform)
     values = Values()
     if step.failure is not None:
-        return _of_failure(step, values)
+        return _of_failure(step.failure, step, values)
 
-    health = {
-        name: _health(values, gradient)
-        for name, gradient in zip(step.variables, step.gradients, strict=True)
-    }
-    final = health
+    health = _healths(step, values, step.gradients)
     if step.transformed is not None:
-        final = {
-            name: _health(values, gradient)
-            for name, gradient in zip(step.variables, step.transformed, strict=True)
-        }
+        final = _healths(step, values, step.transformed)
         health = {n: final[n] if h.finite else h for n, h in health.items()}
     targets = _targets(step, values)
     walk = Walk(step, values, targets)
@@ -76,11 +73,11 @@ def diagnose(
     scale = None
     origins: list[Origin] = []
     if broken:
-        scale = loss_scale(loss_fn, step, walk, findings.depends)
+        scale = loss_scale(loss_fn, step, walk, findings.judge.depends)
         origins = findings.origins(scale, history, health)
     notes: tuple[str, ...] = ()
     if not broken and step.observation.compiled:
-        compiled = _of_compiled(loss_fn, step, values, findings, health)
+        compiled = _of_compiled(loss_fn, step, values, findings)
         if compiled is not None:
             origins, health, notes = compiled
             broken = True
@@ -92,9 +89,13 @@ def diagnose(
 
 
 def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: Replay) -> bool:
-    """A skipped step under *dynamic* loss scaling is normal."""
+    """A step that dynamic loss scaling skips, or whose transform leaves nothing non-finite, is
+    normal."""
+    handled = step.transformed is not None and all(
+        g is None or values.finite(dense(g)) for g in step.transformed
+    )
     return (
-        scale.dynamic
+        (scale.dynamic or handled)
         and values.finite(step.loss)
         and all(LOSS_SCALE in o.circumstances for o in origins)
     )
@@ -120,6 +121,7 @@ def _told(
         remedies=tuple(texts),
         benign=tuple(benign),
         operations=len(step.observation.operations),
+        through_time=through_time(step.observation.operations),
         notes=notes,
     )
 
@@ -153,28 +155,9 @@ def _named(found: Sequence[Any], names: list[str] | None) -> dict[str, Any]:
     return named
 
 
-def _dense(gradient: Any) -> Any:
-    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-
-
-def _health(values: Values, gradient: Any) -> Health:
-    if gradient is None:
-        return Health("unconnected")
-    numbers = array(_dense(gradient))
-    if values.bad(_dense(gradient)) is None:
-        size = np.abs(numbers)
-        return Health(
-            "finite", numbers.size, zero=int((numbers == 0).sum()),
-            largest=float(size.max(initial=0.0)),
-        )  # fmt: skip
-    nan, inf = np.isnan(numbers), np.isinf(numbers)
-    real = np.real(numbers)
-    words = [word for word, mask in (("nan", nan), ("inf", inf)) if mask.any()]
-    good = np.abs(numbers[np.isfinite(numbers)])
-    return Health(
-        " and ".join(words), numbers.size, int(nan.sum()), int((inf & (real > 0)).sum()),
-        int((inf & (real < 0)).sum()), int((numbers == 0).sum()), float(good.max(initial=0.0)),
-    )  # fmt: skip
+def _healths(step: Replay, values: Values, gradients: Sequence[Any]) -> dict[str, Health]:
+    pairs = zip(step.variables, gradients, strict=True)
+    return {name: health_of(values, gradient) for name, gradient in pairs}
 
 
 def _targets(step: Replay, values: Values) -> dict[str, list[Any]]:
@@ -184,44 +167,50 @@ def _targets(step: Replay, values: Values) -> dict[str, list[Any]]:
     for gradients in (step.gradients, step.transformed or []):
         for name, gradient in zip(step.variables, gradients, strict=False):
             if gradient is not None:
-                targets[name].append(_dense(gradient))
+                targets[name].append(dense(gradient))
     targets["loss"] = [step.loss]
     for name, tensors in bad_writes(step, values).items():
         targets.setdefault(name, []).extend(tensors)
     return targets
 
 
-def _of_failure(step: Replay, values: Values) -> Diagnosis:
-    failure = read_failure(step.failure, step.observation) if step.failure else None
-    if failure is None or (failure.mechanism is None and not failure.tensors):
-        assert step.failure is not None
-        raise step.failure
+def _of_failure(error: Exception, step: Replay, values: Values) -> Diagnosis:
+    """An operation that TensorFlow refused to run: its own fault, or that of what it was given."""
+    failure = read_failure(error, step.observation)
+    if failure is None:
+        raise error
     health = {name: Health("not computed") for name in step.variables}
     if failure.mechanism is None:
         walk = Walk(step, values, {"loss": failure.tensors})
         origins = Findings(walk, None).origins(None, None, health)
-        if origins:
-            return _told(BROKEN, step, health, origins, [])
-        assert step.failure is not None
-        raise step.failure
-    origin = Origin(
-        op=failure.op, phase=step.observation.stage if step.observation.stage == "forward" else
-        "backward", mechanism=failure.mechanism, circumstances=(), source=failure.source,
-        index=failure.index, inputs=failure.inputs, output=float("nan"), count=1,
-        reaches=("loss", *step.variables),
-    )  # fmt: skip
-    return _told(BROKEN, step, health, [origin], [])
+    else:
+        origins = [
+            Origin(
+                op=failure.op,
+                phase=FORWARD if step.observation.stage == FORWARD else BACKWARD,
+                mechanism=failure.mechanism,
+                circumstances=(),
+                source=failure.source,
+                index=failure.index,
+                inputs=failure.inputs,
+                output=float("nan"),
+                count=1,
+                reaches=("loss", *step.variables),
+            )
+        ]
+    if not origins:
+        raise error
+    return _told(BROKEN, step, health, origins, [])
 
 
 def _of_compiled(
     loss_fn: Callable[[], Any], step: Replay, values: Values, findings: Findings,
-    health: dict[str, Health],
 ) -> tuple[list[Origin], dict[str, Health], tuple[str, ...]] | None:  # fmt: skip
-    loss, gradients = as_compiled(loss_fn, step)
-    compiled = {
-        name: _health(values, gradient)
-        for name, gradient in zip(step.variables, gradients, strict=True)
-    }
+    try:
+        loss, gradients = as_compiled(loss_fn, step)
+    except tf.errors.OpError:  # XLA cannot compile it, which is not about numbers
+        return None
+    compiled = _healths(step, values, gradients)
     reached = [name for name, state in compiled.items() if not state.finite]
     if not values.finite(loss):
         reached.append("loss")

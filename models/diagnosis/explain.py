@@ -49,13 +49,12 @@ _WHAT = {
     m.STATE: "was already non-finite before this step: look at the step that wrote it",
 }
 _WHY = {
-    MASKED: "the place is not used (an untaken tf.where, a zero mask), yet on the way back 0 · Inf "
-    "became NaN",
+    MASKED: "the value is not used (an untaken tf.where, a factor of 0), yet 0 · Inf became NaN",
     LOST_EPSILON: "the ε that should have guarded it was lost to rounding in this dtype",
     EMPTY: "the divisor counts a mask or a class that is absent here",
     LOSS_SCALE: "it overflowed only because of the loss scale, as dynamic loss scaling expects and "
     "repairs by itself",
-    STEP: "the parameters had swung ever wider over the last steps",
+    STEP: "the steps are too large for this slope: each throws the parameters further",
 }
 
 
@@ -63,6 +62,8 @@ def explain(
     verdict: str, origins: Sequence[Origin], variables: dict[str, Health], benign: int
 ) -> str:
     """One sentence or two for the whole diagnosis."""
+    if not origins and verdict == "broken":
+        return "The step is not finite, but no operation that was observed made it so."
     if not origins:
         if verdict == "benign":
             return (

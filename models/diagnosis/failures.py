@@ -85,11 +85,11 @@ def _place(error: Exception, observation: Observation) -> tuple[Source | None, l
     for frame, line in _frames(error):
         kind = kinds.kind(frame.f_code)
         if kind == USER:
-            where = source(frame.f_code, line)
+            where = source(frame.f_code.co_filename, line)
         elif kind == GRADIENT:
             forward = observation.differentiated(frame, kind)
             if forward is not None:
-                where = source(*forward.place()[:2])
+                where = source(*forward.place())
         name = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
         if name.startswith("gen_") and not frame.f_code.co_name.endswith("_eager_fallback"):
             tensors = [v for v in frame.f_locals.values() if is_numeric(v) and hasattr(v, "numpy")]

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from . import mechanisms as m
-from .circumstances import EMPTY, LOSS_SCALE, LOST_EPSILON, MASKED, STEP, Dependence
-from .counts import empty_count
+from .circumstances import LOSS_SCALE, STEP
 from .growth import Growth, growth
-from .guards import lost_epsilon
+from .judge import Judge
 from .lines import source
-from .masked import masked_branch
 from .observe import BACKWARD, TRANSFORM, Operation
 from .operands import first, operands
 from .report import Health, Origin, Step
 from .scaling import Scale
-from .values import Values, array, at, is_numeric, largest, limits
-from .walk import Cause, Walk, ancestors
+from .values import Values, array, at, is_numeric, largest
+from .walk import Cause, Walk
 
-_SINGULAR = frozenset(
-    {
-        m.LOG_ZERO, m.LOG_NEGATIVE, m.DIVIDE, m.ZERO_OVER_ZERO, m.POWER_ZERO, m.ROOT_ZERO, m.EDGE,
-        m.DOMAIN, m.ANGLE, m.POLE, m.ROOT_NEGATIVE, m.DEFINITE,
-    }
-)  # fmt: skip
 _OVERFLOWS = frozenset({m.PRODUCT, m.EXPLOSION, m.CAST, m.EXP})
 _MOST_BENIGN = 20
 _MOST_STEPS = 400
@@ -39,14 +29,10 @@ _MOST_PLACES = 20
 class Findings:
     """Turns the causes of one walk into origins."""
 
-    def __init__(self, walk: Walk, fallback: tuple[CodeType, int] | None) -> None:
+    def __init__(self, walk: Walk, fallback: tuple[str, int] | None) -> None:
         self.walk, self.values = walk, walk.values
+        self.judge = Judge(walk)
         self._fallback = fallback
-
-    @cached_property
-    def depends(self) -> Dependence:
-        """Which forward tensors change with a variable."""
-        return Dependence(self.walk)
 
     def origins(
         self,
@@ -119,7 +105,7 @@ class Findings:
             if id(t) not in self.walk.tracked
         ]  # fmt: skip
         for operation, tensor, mask, why in [*made, *given]:
-            key = (operation.op, operation.place()[:2], why)
+            key = (operation.op, operation.place(), why)
             if key not in seen and len(found) < _MOST_BENIGN:
                 seen.add(key)
                 found.append(self._origin(Cause(operation, tensor, mask, 0, why), plain=True))
@@ -128,8 +114,7 @@ class Findings:
     def _is_backward_overflow(self, cause: Cause) -> bool:
         if cause.given is not None or cause.operation.stage != BACKWARD:
             return False
-        index = first(cause.mask)
-        return self._mechanism(cause, index, self._numbers(cause, index)) == m.PRODUCT
+        return self.judge.mechanism(cause) == m.PRODUCT
 
     def _origin(self, cause: Cause, grown: Growth | None = None, plain: bool = False) -> Origin:
         seen, index = cause.operation, first(cause.mask)
@@ -140,14 +125,14 @@ class Findings:
         numbers = tuple(o.value for o in found)
         if cause.given in (m.PARAMETER, m.STATE):
             numbers = (at(array(cause.tensor), index, shape),)
-        mechanism = cause.given or self._mechanism(cause, index, list(numbers))
+        mechanism = self.judge.mechanism(cause, list(numbers))
         if grown is not None:
             mechanism = m.EXPLOSION
         elif seen.stage == TRANSFORM and mechanism == m.PRODUCT:
             mechanism = m.CLIP
-        code, line, _ = seen.place()
-        if code is None and self._fallback is not None:
-            code, line = self._fallback
+        file, line = seen.place()
+        if file is None and self._fallback is not None:
+            file, line = self._fallback
         numbers_at = array(cause.tensor)
         unseen = (
             cause.given == m.PARAMETER and id(cause.tensor) not in self.walk.replay.observation.made
@@ -156,8 +141,8 @@ class Findings:
             op="ReadVariableOp" if unseen else seen.op,
             phase=seen.phase,
             mechanism=mechanism,
-            circumstances=() if plain else self._circumstances(cause, mechanism, index),
-            source=source(code, line),
+            circumstances=() if plain else self.judge.circumstances(cause, mechanism),
+            source=source(file, line),
             index=index,
             inputs=numbers,
             output=at(numbers_at, index, shape),
@@ -173,65 +158,10 @@ class Findings:
             growth=grown,
         )
 
-    def _numbers(self, cause: Cause, index: tuple[int, ...]) -> list[Any]:
-        return [o.value for o in operands(cause.operation, index, cause.mask.shape)]
-
-    def _mechanism(self, cause: Cause, index: tuple[int, ...], numbers: list[Any]) -> str:
-        seen = cause.operation
-        tiny = limits(cause.tensor)[1]
-        if seen.op == "Mean" and not array(seen.inputs[0]).size:
-            return m.ZERO_OVER_ZERO
-        if seen.op == "Log" and self._is_logsumexp(seen, index):
-            return m.SOFTMAX
-        if seen.op.startswith("FusedBatchNorm"):
-            return self._normalisation(seen)
-        forward = seen.forward.op if seen.forward is not None else None
-        if seen.phase == BACKWARD:
-            return m.backward_mechanism(seen.op, numbers, tiny, forward) or m.PRODUCT
-        return m.own_mechanism(seen.op, numbers, tiny) or m.PRODUCT
-
-    def _normalisation(self, seen: Operation) -> str:
-        """Fused batch normalisation: its variance of one element, its root of variance + ε at 0, or
-        numbers too large to square."""
-        if max(largest(t) for t in seen.inputs) > limits(seen.inputs[0])[0] ** 0.5:
-            return m.PRODUCT
-        variance = seen.outputs[2] if len(seen.outputs) > 2 else seen.outputs[0]
-        return m.ROOT_ZERO if self.values.finite(variance) else m.ZERO_OVER_ZERO
-
-    def _is_logsumexp(self, seen: Operation, index: tuple[int, ...]) -> bool:
-        """log of a sum of exponentials that are all exp(−Inf)."""
-        made = self.walk.replay.observation.made
-        steps = list(ancestors(seen.inputs[0], made, ("Sum", "Reshape", "Identity", "Squeeze"), 4))
-        exponential = next((s for s in steps if s.op == "Exp"), None)
-        if exponential is None or not any(s.op == "Sum" for s in steps):
-            return False
-        return bool(np.isneginf(array(exponential.inputs[0])).any())
-
-    def _circumstances(
-        self, cause: Cause, mechanism: str, index: tuple[int, ...]
-    ) -> tuple[str, ...]:
-        found = []
-        if mechanism not in (m.EXPLOSION, m.CLIP, m.SOFTMAX) and masked_branch(
-            self.walk, cause, self.depends
-        ):
-            found.append(MASKED)
-        # A singularity on the way back lies where the forward operation was evaluated.
-        forward = cause.operation.forward or cause.operation
-        shape = cause.mask.shape
-        inputs = [t for t in forward.inputs if is_numeric(t)]
-        if mechanism in _SINGULAR and lost_epsilon(self.walk, inputs, index, shape, self.depends):
-            found.append(LOST_EPSILON)
-        if mechanism in (m.DIVIDE, m.ZERO_OVER_ZERO) and not forward.op.endswith("Grad"):
-            divisors = forward.inputs[-1:]
-            empty = forward.op == "Mean" and not array(forward.inputs[0]).size
-            if empty or any(empty_count(self.walk, t, self.depends) for t in divisors):
-                found.append(EMPTY)
-        return tuple(found)
-
     def _path(self, cause: Cause) -> tuple[Step, ...]:
-        target = next(b for b in range(64) if cause.targets >> b & 1) if cause.targets else None
-        if target is None:
+        if not cause.targets:
             return ()
+        target = (cause.targets & -cause.targets).bit_length() - 1
         steps: list[Step] = []
         for seen in self.walk.path(cause, target)[:_MOST_STEPS]:
             step = _step(seen, self.values)
@@ -248,7 +178,9 @@ class Findings:
             if not hasattr(variable, "handle") or name not in health:
                 continue
             size = largest(variable)
-            if size >= 1e6 and health[name].largest >= 100 * size:
+            state = health[name]
+            overflowed = size >= 1e12 and state.positive_inf + state.negative_inf > 0
+            if overflowed or (size >= 1e6 and state.largest >= 100 * size):
                 return True
         return False
 
@@ -283,12 +215,12 @@ def _step(seen: Operation, values: Values) -> Step:
     numbers = array(output) if is_numeric(output) else np.zeros(0)
     mask = values.bad(output)
     index = first(mask) if mask is not None else (0,) * numbers.ndim
-    code, line, _ = seen.place()
+    file, line = seen.place()
     inputs = operands(seen, index, numbers.shape) if numbers.size else []
     return Step(
         op=seen.op,
         phase=seen.phase,
-        source=source(code, line),
+        source=source(file, line),
         nan=int(np.isnan(numbers).sum()),
         inf=int(np.isinf(numbers).sum()),
         size=int(numbers.size),

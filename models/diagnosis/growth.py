@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from .observe import BACKWARD, Operation
 from .values import is_numeric, largest, limits
 from .walk import Cause, Walk
+
+_PASSED = ("MatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "Mul", "AddN")
+_FEWEST = 8
 
 
 @dataclass(frozen=True)
@@ -28,18 +32,52 @@ class Growth:
     factor: float
 
 
+def through_time(operations: Sequence[Operation]) -> Growth | None:
+    """The largest gradient each time the way back passed the operation that it passed most often
+    (the steps of a recurrence, alike layers), finite or not; None when nothing repeats."""
+    passes: dict[tuple[Any, ...], list[Operation]] = defaultdict(list)
+    ordinal: Counter[tuple[int, str]] = Counter()
+    for seen in operations:
+        if seen.stage == BACKWARD and seen.forward is not None and seen.op in _PASSED:
+            turn = seen.forward.index, seen.op
+            ordinal[turn] += 1
+            passes[seen.op, seen.place(), tuple(seen.outputs[0].shape), ordinal[turn]].append(seen)
+    most = max(map(len, passes.values()), default=0)
+    if most < _FEWEST:
+        return None
+    # Of what is passed equally often, the gradient is what changes most; the rest are shares of it.
+    found = [
+        _series(key[0], key[1][1], chosen)
+        for key, chosen in passes.items()
+        if len(chosen) >= most - 1
+    ]
+    return max(found, key=_span)
+
+
+def _series(op: str, line: int, chosen: list[Operation]) -> Growth:
+    logs = tuple(round(math.log10(size), 3) if (size := _size(s)) else -math.inf for s in chosen)
+    known = [v for v in logs if math.isfinite(v)]
+    factor = 10 ** ((known[-1] - known[0]) / (len(logs) - 1)) if known else math.nan
+    return Growth(op, line, logs, factor)
+
+
+def _span(series: Growth) -> float:
+    known = [v for v in series.log10 if math.isfinite(v)]
+    return max(known, default=0.0) - min(known, default=0.0)
+
+
 def growth(walk: Walk, cause: Cause) -> Growth | None:
     """Steady growth on the way back to an overflow, or None when a few large factors made it."""
     chain = _gradient_chain(walk, cause.operation)
     sizes = [(seen, math.log10(size)) for seen in chain if (size := _size(seen)) > 0]
-    if len(sizes) < 8:
+    if len(sizes) < _FEWEST:
         return None
     top = limits(cause.tensor)[0]
     best: Growth | None = None
     for by_line in (True, False):
         passes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
         for seen, size in sizes:
-            _, line, _ = seen.place()
+            _, line = seen.place()
             passes[seen.op, line if by_line else 0].append(size)
         for (op, line), logs in passes.items():
             found = _steady(op, line, logs, math.log10(top))

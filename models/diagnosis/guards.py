@@ -119,13 +119,13 @@ def _written(seen: Operation) -> Iterator[float]:
 
 def _segment(seen: Operation) -> str:
     """The text of the expression that ran the operation."""
-    code, line, lasti = seen.place()
+    code, lasti = seen.code, seen.lasti
     if code is None:
         return ""
     positions = list(code.co_positions())
     first, last, start, end = positions[lasti // 2] if lasti // 2 < len(positions) else (None,) * 4
     if first is None or last is None or start is None or end is None:
-        return linecache.getline(code.co_filename, line)
+        return linecache.getline(code.co_filename, seen.line)
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
     if not lines or not lines[0]:
         return ""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import linecache
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 from . import _tensorflow
 
@@ -65,19 +67,22 @@ def _kind_of_file(name: str) -> int:
     return USER
 
 
-def caller() -> tuple[CodeType, int] | None:
-    """The user's line that this call comes from, as (code, line)."""
+def caller() -> tuple[str, int] | None:
+    """The user's line that this call comes from, as (file, line)."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if _kind_of_file(frame.f_code.co_filename) == USER:
-            return frame.f_code, frame.f_lineno
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
 
 
-def source(code: CodeType | None, line: int) -> Source | None:
+def innermost(frames: Sequence[Any]) -> tuple[str, int] | None:
+    """The user's innermost line of a recorded traceback, as (file, line)."""
+    own = [f for f in frames if _kind_of_file(f.filename) == USER]
+    return (own[-1].filename, own[-1].lineno) if own else None
+
+
+def source(file: str | None, line: int) -> Source | None:
     """The line as the user wrote it (notebook cells included)."""
-    if code is None:
-        return None
-    name = code.co_filename
-    return Source(name, line, linecache.getline(name, line).strip())
+    return None if file is None else Source(file, line, linecache.getline(file, line).strip())

@@ -8,7 +8,7 @@ import numpy as np
 
 from .circumstances import Dependence
 from .flow import MOVES
-from .observe import FORWARD, Operation
+from .observe import FORWARD, TRANSFORM, Operation
 from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
 
@@ -37,14 +37,17 @@ _CHAIN_RULE = _ACTIVATION_GRADIENTS | {"RealDiv", "Reciprocal", "ReciprocalGrad"
 
 
 def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60) -> bool:
-    """Whether the value was not used (an untaken select, a zero mask, an element left out) and
-    became NaN on the way back by meeting that zero."""
+    """Whether the value does not show in the loss (an untaken select, a zero mask, an element left
+    out, saturation) and became NaN on the way back by meeting the zero that hid it."""
     made = walk.replay.observation.made
+    hidden = cause.operation.phase == FORWARD and "loss" not in walk.reached(cause)
     for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
         for seen in walk.path(cause, target)[:limit]:
             own = cause.given is None and seen in (cause.operation, cause.through)
             bad = cause.mask if own else walk.values.bad(seen.outputs[0])
             zeros = _zeros(made, seen, bad)
+            if zeros and hidden and seen.phase != FORWARD:
+                return True
             if any(_from_mask(made, depends, t, index) for t, index in zeros):
                 return True
     return False
@@ -56,6 +59,8 @@ def _zeros(
     """Inputs that are exactly 0 where the output is bad by 0 · Inf or 0 · NaN: on the way back only
     the incoming gradient, for a local derivative of 0 hides nothing."""
     backward = seen.phase != FORWARD
+    if seen.stage == TRANSFORM:  # a gradient of 0 that is clipped is no mask
+        return []
     if bad is None or not (seen.op == "Mul" or (backward and seen.op in _CHAIN_RULE)):
         return []
     found = []

@@ -12,7 +12,8 @@ from typing import Any
 from ..errors import BadInput
 from ..lazy import tf
 from . import _tensorflow
-from .lines import CUSTOM, GRADIENT, LIBRARY, USER, Frames
+from .graphs import run_graph
+from .lines import CUSTOM, GRADIENT, LIBRARY, OWN, TAPE, USER, Frames
 
 FORWARD, BACKWARD, TRANSFORM = "forward", "backward", "transform"
 
@@ -26,13 +27,14 @@ _GUARDS = frozenset(
 class Operation:
     """One operation as it ran. Tensors are held by reference, never copied.
 
-    `forward` is the operation that a backward one differentiates; `code`, `line` and `lasti` place
-    it in the user's program, `written` holds the numbers that stood around a guard.
+    `forward` is the operation that a backward one differentiates; `file` and `line` place it in the
+    user's program (`code` and `lasti` down to the expression), `written` holds the numbers that
+    stood around a guard.
     """
 
     __slots__ = (
-        "attrs", "code", "forward", "index", "inputs", "lasti", "line", "op", "outputs", "stage",
-        "written",
+        "attrs", "code", "file", "forward", "index", "inputs", "lasti", "line", "op", "outputs",
+        "stage", "written",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +44,7 @@ class Operation:
         self.index, self.op, self.inputs, self.attrs = index, op, inputs, attrs
         self.outputs, self.stage = outputs, stage
         self.forward: Operation | None = None
+        self.file: str | None = None
         self.code: CodeType | None = None
         self.line = self.lasti = 0
         self.written: dict[str, float] | None = None
@@ -52,13 +55,13 @@ class Operation:
         does a gradient that the loss itself takes."""
         return FORWARD if self.stage == FORWARD and self.forward is None else BACKWARD
 
-    def place(self) -> tuple[CodeType | None, int, int]:
-        """(code, line, instruction) of the user's own line: for a backward operation that of the
+    def place(self) -> tuple[str | None, int]:
+        """(file, line) of the user's own line: for a backward operation that of the
         forward operation it differentiates."""
         here: Operation = self
-        while here.code is None and here.forward is not None:
+        while here.file is None and here.forward is not None:
             here = here.forward
-        return here.code, here.line, here.lasti
+        return here.file, here.line
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute of the operation by its TensorFlow name."""
@@ -76,6 +79,7 @@ class Observation:
         self.operations: list[Operation] = []
         self.stage = FORWARD
         self.compiled: list[Any] = []
+        self.inside: tuple[str, int] | None = None
         self.before: dict[int, tuple[Any, Any]] = {}
         self.made: dict[int, Operation] = {}
         self._frames = Frames()
@@ -96,6 +100,8 @@ class Observation:
 
     def saw(self, op: Any, inputs: Any, attrs: Any, outputs: Any) -> None:
         name = op.decode() if isinstance(op, bytes) else op
+        # A TensorArray goes on using, and emptying, the very list of outputs.
+        inputs, outputs = tuple(inputs), tuple(outputs)
         seen = Operation(
             len(self.operations),
             name,
@@ -122,6 +128,10 @@ class Observation:
         if compiled:
             self.compiled.append(function)
 
+    def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any] | None:
+        """Runs a function that comes as a graph; None if it cannot be taken apart."""
+        return run_graph(self, graph, inputs)
+
     def _place(self, seen: Operation) -> None:
         frame: FrameType | None = sys._getframe(3)
         kinds, kind_of = self._frames.kinds, self._frames.kind
@@ -132,18 +142,21 @@ class Observation:
                 frame = frame.f_back
                 continue
             if kind == USER:
-                seen.code, seen.line, seen.lasti = frame.f_code, frame.f_lineno, frame.f_lasti
+                seen.code, seen.lasti = code, frame.f_lasti
+                seen.file, seen.line = code.co_filename, frame.f_lineno
             elif kind in (GRADIENT, CUSTOM):
                 if self._last[0] is not frame:
                     self._last = (frame, self.differentiated(frame, kind))
                 seen.forward = self._last[1]
-            else:
+            elif kind == OWN and self.inside is not None:
+                seen.file, seen.line = self.inside
+            elif kind == TAPE:
                 # The tape's own sum of gradients belongs where its last summand came from.
                 makers = [self.made.get(id(t)) for t in seen.inputs]
                 maker = next((m for m in reversed(makers) if m is not None), None)
                 if maker is not None:
                     seen.forward = maker.forward or (maker if maker.stage == FORWARD else None)
-                    seen.code, seen.line, seen.lasti = maker.code, maker.line, maker.lasti
+                    seen.file, seen.line = maker.file, maker.line
             return
 
     def differentiated(self, frame: FrameType, kind: int) -> Operation | None:

@@ -55,7 +55,7 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
     ),
     m.PRODUCT: (
         "Keep the numbers smaller: scale the input and the initial weights down, lower "
-        "the learning rate, or square and sum in a wider dtype (float32 for float16, float64 for float32).",
+        "the learning rate, or square and sum in a wider dtype (float32 for float16).",
     ),
     m.EXPLOSION: (
         "Start from weights that keep the gradient's size (Glorot or orthogonal initialiser) and "

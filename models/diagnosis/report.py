@@ -90,6 +90,7 @@ class Diagnosis:
 
     `verdict` is "finite", "benign" (non-finite values exist and reach neither the loss nor a
     gradient) or "broken"; `origins` come strongest first; `benign` lists what does no harm.
+    `operations` ran; `through_time` follows the gradient's size along a repeated structure.
     """
 
     verdict: str
@@ -100,6 +101,7 @@ class Diagnosis:
     remedies: tuple[str, ...] = ()
     benign: tuple[Origin, ...] = ()
     operations: int = 0
+    through_time: Growth | None = None
     notes: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:

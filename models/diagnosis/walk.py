@@ -6,20 +6,17 @@ variable's new value) descends from it, element by element.
 
 from __future__ import annotations
 
-import gc
 import heapq
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ..lazy import tf
-from .flow import ROWWISE, flow
-from .observe import BACKWARD, FORWARD, TRANSFORM, Operation, Replay
-from .values import Mask, Values, address, array, is_numeric
-
-_PYTHON = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
+from . import mechanisms as m
+from .flow import flow
+from .links import Links
+from .observe import BACKWARD, FORWARD, Operation, Replay
+from .traps import traps
+from .values import Mask, Values, is_numeric
 
 
 @dataclass
@@ -57,15 +54,10 @@ class Walk:
         self.causes: list[Cause] = []
         self.tracked: dict[int, _Tracked] = {}
         self._made = replay.observation.made
-        self.variable_at = {
-            address(v.value()): name
-            for name, v in replay.variables.items()
-            if isinstance(v, tf.Variable) and is_numeric(v) and v.shape.num_elements()
-        }
         self._queue: list[int] = []
         self._queued: set[int] = set()
-        self._sources = self._variable_sources()
-        self._link_writes()
+        self._links = Links(replay, values)
+        self.variable_at = self._links.variable_at
         for bit, tensors in enumerate(targets.values()):
             for tensor in tensors:
                 mask = values.bad(tensor)
@@ -126,32 +118,6 @@ class Walk:
                 return found
         return None
 
-    def _variable_sources(self) -> dict[int, tuple[str, str]]:
-        """Variable handle → (name, what it means when its value was bad before this step)."""
-        sources: dict[int, tuple[str, str]] = {}
-        for name, variable in self.replay.variables.items():
-            if hasattr(variable, "handle"):
-                sources[id(variable.handle)] = (name, "bad-parameter")
-        return sources
-
-    def _link_writes(self) -> None:
-        """A variable read after a write in this step hands on what was written."""
-        self._written: dict[int, list[Any]] = {}
-        self._written_at: dict[int, Any] = {}
-        last: dict[int, list[Any]] = {}
-        for seen in self.replay.observation.operations:
-            if not seen.inputs or getattr(seen.inputs[0], "dtype", None) is None:
-                continue
-            handle = id(seen.inputs[0])
-            if seen.op == "AssignVariableOp":
-                last[handle] = [seen.inputs[1]]
-                if self.values.bad(seen.inputs[1]) is not None:
-                    self._written_at[address(seen.inputs[1])] = seen.inputs[1]
-            elif seen.op in ("AssignAddVariableOp", "AssignSubVariableOp"):
-                last[handle] = [*last.get(handle, []), seen.inputs[1]]
-            elif seen.op == "ReadVariableOp" and handle in last:
-                self._written[seen.index] = list(last[handle])
-
     def _track(self, tensor: Any, mask: Mask, targets: int, user: Operation | None) -> None:
         entry = self.tracked.get(id(tensor))
         if entry is None:
@@ -179,7 +145,12 @@ class Walk:
             targets |= self.tracked[id(seen.outputs[k])].targets
         if self._from_outside(seen, marked, targets):
             return
-        marked = self._closed_trap(seen, marked, targets)
+        for k, mask, mechanism in traps(seen, marked, self._made):
+            self._add(seen, k, mask, targets, given=mechanism)
+            if mechanism != m.CLIP:
+                # What spread by clipping is told beside its source, every other trap instead of it.
+                marked[k] = marked[k] & ~mask
+        marked = {k: mask for k, mask in marked.items() if mask.any()}
         if not marked:
             return
         found = flow(seen, marked, self.values)
@@ -190,103 +161,18 @@ class Walk:
             self._fresh(seen, k, mask, targets)
 
     def _from_outside(self, seen: Operation, marked: dict[int, Mask], targets: int) -> bool:
-        """Values that no operation computed from its tensors: a variable's, or those of a Python
-        function that ran inside."""
-        if seen.index in self._written:
-            for tensor in self._written[seen.index]:
-                mask = self.values.bad(tensor)
-                if mask is not None:
-                    self._track(tensor, mask, targets, seen)
-            if any(not self.values.finite(t) for t in self._written[seen.index]):
-                return True
-        first = seen.inputs[0] if seen.inputs else None
-        dtype = getattr(getattr(first, "dtype", None), "name", "")
-        if dtype == "resource" and seen.op in (
-            "ReadVariableOp",
-            "ResourceGather",
-            "ResourceGatherNd",
-        ):
-            elsewhere = "bad-optimizer-state" if seen.stage == TRANSFORM else "bad-parameter"
-            known = self._sources.get(id(first))
-            name, given = known or (_variable_name(first), elsewhere)
+        """Whether the values came by another way than the operation's own tensors."""
+        other = [
+            (t, mask) for t in self._links.written(seen) if (mask := self.values.bad(t)) is not None
+        ]
+        other += self._links.inside(seen, marked) + self._links.listed(seen)
+        for tensor, mask in other:
+            self._track(tensor, mask, targets, seen)
+        read = None if other else self._links.variable_read(seen)
+        if read is not None:
             for k, mask in marked.items():
-                self.causes.append(Cause(seen, seen.outputs[k], mask, targets, given, name))
-            return True
-        if seen.op in _PYTHON:
-            inner = self._inside(seen, marked)
-            for tensor, mask in inner:
-                self._track(tensor, mask, targets, seen)
-            return bool(inner)
-        return False
-
-    def _inside(self, seen: Operation, marked: dict[int, Mask]) -> list[tuple[Any, Mask]]:
-        """The tensors computed inside a Python function that became its outputs."""
-        operations = self.replay.observation.operations
-        makers = [m.index for t in seen.inputs if (m := self._made.get(id(t))) is not None]
-        start = max(makers, default=-1)
-        inner: list[tuple[Any, Mask]] = []
-        for k, mask in marked.items():
-            wanted = array(seen.outputs[k])
-            for candidate in reversed(operations[start + 1 : seen.index]):
-                match = next((t for t in candidate.outputs if _same(t, wanted)), None)
-                if match is not None:
-                    inner.append((match, mask))
-                    break
-        return inner
-
-    def _closed_trap(
-        self, seen: Operation, marked: dict[int, Mask], targets: int
-    ) -> dict[int, Mask]:
-        """Operations that turn deliberate infinities into NaN: they are the cause, not what fed
-        them. Returns the elements that remain to be explained."""
-        if seen.op in ROWWISE and is_numeric(seen.inputs[0]):
-            return self._masked_rows(seen, marked, targets)
-        if seen.op == "Sub" and len(seen.inputs) == 2:
-            left, right = (array(t) for t in seen.inputs)
-            both = np.isneginf(left) & np.isneginf(right) if not np.iscomplexobj(left) else None
-            if both is not None and both.any() and self._is_maximum(seen.inputs[1]):
-                trapped = np.broadcast_to(both, marked[0].shape) & marked[0]
-                if trapped.any():
-                    self._add(seen, 0, trapped, targets, given="all-masked-softmax")
-                    rest = marked[0] & ~trapped
-                    return {0: rest} if rest.any() else {}
-            if seen.stage == TRANSFORM and np.all(np.isinf(left) & np.isinf(right)):
-                self._add(seen, 0, marked[0], targets, given="clip-overflow")
-        return marked
-
-    def _masked_rows(
-        self, seen: Operation, marked: dict[int, Mask], targets: int
-    ) -> dict[int, Mask]:
-        rows = np.asarray(np.isneginf(array(seen.inputs[0])).all(axis=-1))
-        rest: dict[int, Mask] = {}
-        for k, mask in marked.items():
-            wide = rows[..., None] if mask.ndim > rows.ndim else rows
-            trapped = mask & wide
-            if trapped.any():
-                self._add(seen, k, trapped, targets, given="all-masked-softmax")
-            left = mask & ~wide
-            if left.any() and seen.op.endswith("WithLogits"):
-                left = self._impossible_labels(seen, k, left, targets)
-            if left.any():
-                rest[k] = left
-        return rest
-
-    def _impossible_labels(self, seen: Operation, k: int, mask: Mask, targets: int) -> Mask:
-        """Cross-entropy of a label whose logit is −Inf is log 0."""
-        logits = array(seen.inputs[0])
-        clean = np.isneginf(logits).any(axis=-1) & ~(np.isnan(logits) | np.isposinf(logits)).any(-1)
-        trapped = mask & (clean[..., None] if mask.ndim > clean.ndim else clean)
-        if trapped.any():
-            self._add(seen, k, trapped, targets, given="log-of-zero")
-        return mask & ~trapped
-
-    def _is_maximum(self, tensor: Any) -> bool:
-        maker = self._made.get(id(tensor))
-        for _ in range(4):
-            if maker is None or maker.op in ("Max", "Maximum"):
-                return maker is not None
-            maker = self._made.get(id(maker.inputs[0])) if maker.inputs else None
-        return False
+                self.causes.append(Cause(seen, seen.outputs[k], mask, targets, *read))
+        return bool(other) or read is not None
 
     def _fresh(self, seen: Operation, k: int, mask: Mask, targets: int) -> None:
         """Credits a backward operation's own doing to the forward one it differentiates where that
@@ -318,11 +204,10 @@ class Walk:
         self.causes.append(Cause(seen, seen.outputs[k], mask, targets, given, through=through))
 
     def _at_leaf(self, entry: _Tracked, user: Operation | None, targets: int) -> None:
-        if user is None:
+        if user is None:  # the target itself was given: nothing was computed
             return
-        written = self._written_at.get(address(entry.tensor))
-        outer = self._handed_in(entry.tensor, user) if written is None else written
-        if outer is not None and outer is not entry.tensor:
+        outer = self._links.outside(entry.tensor, user)
+        if outer is not None:
             self._track(outer, entry.mask, targets, user)
             return
         for cause in self.causes:
@@ -332,68 +217,8 @@ class Walk:
                 if user.index < cause.operation.index:
                     cause.operation = user
                 return
-        given, name = "bad-input", self._variable_holding(entry.tensor)
-        if name is not None:
-            given = "bad-optimizer-state" if user.stage == TRANSFORM else "bad-parameter"
-        self.causes.append(Cause(user, entry.tensor, entry.mask, targets, given, name))
-
-    def _variable_holding(self, tensor: Any) -> str | None:
-        """The variable that a tensor was read from: TensorFlow reads some unseen."""
-        known = self.variable_at.get(address(tensor))
-        wanted = array(tensor)
-        if known is not None or not wanted.shape:
-            return known
-        for thing in gc.get_objects():
-            if isinstance(thing, tf.Variable) and hasattr(thing, "handle") and _same(thing, wanted):
-                return name_of(thing)
-        return None
-
-    def _handed_in(self, tensor: Any, user: Operation) -> Any:
-        """The same numbers outside, when a Python function was handed a copy of them."""
-        wanted = array(tensor)
-        for seen in self.replay.observation.operations[user.index :]:
-            if seen.op in _PYTHON:
-                return next((t for t in seen.inputs if _same(t, wanted)), None)
-        return None
-
-
-def _same(tensor: Any, wanted: np.ndarray) -> bool:
-    if not is_numeric(tensor) or tuple(tensor.shape) != wanted.shape:
-        return False
-    return bool(np.array_equal(array(tensor), wanted, equal_nan=True))
-
-
-def _variable_name(handle: Any) -> str:
-    """The name of the variable behind a handle that the caller did not list."""
-    for thing in gc.get_objects():
-        if isinstance(thing, tf.Variable) and getattr(thing, "_handle", None) is handle:
-            return name_of(thing)
-    return "a variable"
-
-
-def bad_writes(replay: Replay, values: Values) -> dict[str, list[Any]]:
-    """Variables that this step itself left with more non-finite elements than before."""
-    found: dict[str, list[Any]] = {}
-    names = {id(v.handle): n for n, v in replay.variables.items() if hasattr(v, "handle")}
-    for seen in replay.observation.operations:
-        if not seen.op.startswith("Assign") or len(seen.inputs) < 2:
-            continue
-        handle, value = id(seen.inputs[0]), seen.inputs[1]
-        mask = values.bad(value)
-        variable, old = replay.observation.before.get(handle, (None, None))
-        if mask is None or variable is None:
-            continue
-        before = values.bad(old)
-        if before is None or mask.sum() > before.sum():
-            found.setdefault(names.get(handle, name_of(variable)), []).append(value)
-    return found
-
-
-def name_of(variable: Any) -> str:
-    """A variable's name without TensorFlow's output number."""
-    return str(getattr(variable, "path", None) or getattr(variable, "name", "variable")).split(":")[
-        0
-    ]
+        held = self._links.variable_holding(entry.tensor, user) or (m.INPUT, None)
+        self.causes.append(Cause(user, entry.tensor, entry.mask, targets, *held))
 
 
 def ancestors(

@@ -26,6 +26,7 @@ from .contract import (
     Preset,
     Remedy,
     Scenario,
+    Screen,
     Source,
     Tensors,
 )
@@ -284,24 +285,33 @@ SCENARIO = Scenario(
         ),
     ),
     remedies=(
-        Remedy("epsilon", "ε = 1e-7", {"epsilon": 1e-7}, "1 − 1e-7 is below 1 in float32."),
+        Remedy(
+            "epsilon",
+            "ε = 1e-7",
+            {"epsilon": 1e-7},
+            "1 − 1e-7 is below 1 in float32.",
+            addresses=("lost-epsilon",),
+        ),
         Remedy(
             "from_logits",
             "Loss from logits",
             {"from_logits": True},
             "softplus has no log of a rounded probability.",
+            addresses=("log-of-zero",),
         ),
         Remedy(
             "double_where",
             "Double tf.where",
             {"form": "double_where"},
             "The branch that is not taken gets a harmless input.",
+            addresses=("masked-branch",),
         ),
         Remedy(
             "guarded_counts",
             "Guarded counts max(n, 1e-6)",
             {"guarded_counts": True},
             "Said to keep 1/n finite; matters only when a class is absent.",
+            addresses=("empty-count",),
         ),
         Remedy(
             "inverse_frequency",
@@ -323,7 +333,49 @@ SCENARIO = Scenario(
         ),
         Remedy("small_rate", "Learning rate 0.01", {"learning_rate": 0.01}, "Smaller steps."),
         Remedy("small_weights", "Weights N(0, 0.01²)", {"weight_std": 0.01}, "A smaller start."),
-        Remedy("float64", "float64", {"dtype": "float64"}, "1 − 1e-10 is below 1 in float64."),
+        Remedy(
+            "float64",
+            "float64",
+            {"dtype": "float64"},
+            "1 − 1e-10 is below 1 in float64.",
+            addresses=("lost-epsilon",),
+        ),
+    ),
+    screens=(
+        Screen(
+            "It trains well, until it does not",
+            "A small network learns to tell malignant from benign. The loss falls, step after "
+            "step; then all six gradients are NaN at once, while the loss is still finite.",
+            "health",
+        ),
+        Screen(
+            "One element, one line",
+            "The step that broke is replayed, operation by operation. One row's prediction has "
+            "reached 1, and 1 − 1e-10 is 1 in float32: the clip lets it through. The log of 0 is "
+            "not taken by tf.where, yet its slope is, times 0.",
+            "diagnosis",
+        ),
+        Screen(
+            "What people advise",
+            "Clip the gradients. Lower the learning rate. Weight the classes differently. Each is "
+            "run now, from the same seed.",
+            "remedies",
+            remedies=("clip_norm", "small_rate", "inverse_frequency"),
+        ),
+        Screen(
+            "What works",
+            "An ε that float32 can hold, an input made safe before the branch, a loss that never "
+            "forms the probability, or a wider dtype.",
+            "remedies",
+            remedies=("epsilon", "double_where", "from_logits", "float64"),
+        ),
+        Screen(
+            "Why it works",
+            "From logits, −log(1 − p) is softplus: its slope lies between 0 and 1 wherever the "
+            "prediction goes. The same seed now trains on, and the held-out rows agree.",
+            "outcome",
+            preset="mended",
+        ),
     ),
     source=Source(
         "CSV with a label column",

@@ -16,7 +16,18 @@ from ..inputs.formula import parse_formula
 from ..inputs.points import read_points
 from ..lazy import tf
 from .common import common_knobs
-from .contract import Array, Curves, Dataset, Outcome, Preset, Remedy, Scenario, Source, Tensors
+from .contract import (
+    Array,
+    Curves,
+    Dataset,
+    Outcome,
+    Preset,
+    Remedy,
+    Scenario,
+    Screen,
+    Source,
+    Tensors,
+)
 from .knobs import Choice, Config, Interval, Number, Text, Toggle
 
 HEADS = 2
@@ -361,18 +372,21 @@ SCENARIO = Scenario(
             "Safe offset max(x, ε)",
             {"power": "safe_offset"},
             "The slope of x^b is finite for x ≥ ε.",
+            addresses=("power-of-zero",),
         ),
         Remedy(
             "exp_log",
             "Power as exp(b·log max(x, ε))",
             {"power": "exp_log"},
             "The same, and the log is never asked for 0.",
+            addresses=("power-of-zero",),
         ),
         Remedy(
             "sign_preserving",
             "Sign-preserving power",
             {"power": "sign_preserving"},
             "Also defined for negative bases.",
+            addresses=("power-of-negative", "power-of-zero"),
         ),
         Remedy(
             "double_where",
@@ -435,6 +449,40 @@ SCENARIO = Scenario(
             {"x_low": 0.01},
             "Leaves out the point that breaks: another question is answered.",
             answers_another_question=True,
+        ),
+    ),
+    screens=(
+        Screen(
+            "NaN from the first step",
+            "An attention network predicts the exponents of a fit. Its loss is finite, its graph "
+            "is connected, and its first gradient is NaN in every parameter.",
+            "health",
+        ),
+        Screen(
+            "The point x = 0",
+            "At a base of 0 the power has a value but, with an exponent below 1, no finite slope: "
+            "b · 0^(b − 1) is infinite. The next factor on the way back is x itself, which is 0.",
+            "diagnosis",
+        ),
+        Screen(
+            "What people advise",
+            "Scale the attention, normalise, initialise better, take smaller steps, clip. None of "
+            "it touches the point where the slope is infinite.",
+            "remedies",
+            remedies=("attention_scaling", "layer_norm", "glorot", "adam_small", "global_norm"),
+        ),
+        Screen(
+            "What works",
+            "Keep the base away from 0. Leaving the point out works as well, but answers another "
+            "question.",
+            "remedies",
+            remedies=("safe_offset", "exp_log", "away_from_zero"),
+        ),
+        Screen(
+            "The fit",
+            "With a safe base the same network fits g(x), x = 0 included.",
+            "outcome",
+            preset="mended",
         ),
     ),
     source=Source(

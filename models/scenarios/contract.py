@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,7 +35,8 @@ class Remedy:
     """A change of knobs that is said to mend the scenario, and by what reasoning.
 
     `answers_another_question`: it changes what is asked (other data, a shorter input), so that its
-    gradient has nothing to be compared with.
+    gradient has nothing to be compared with. `addresses`: mechanisms and circumstances of a
+    diagnosis that it is meant for; empty for advice that merely circulates.
     """
 
     name: str
@@ -43,6 +44,23 @@ class Remedy:
     knobs: Mapping[str, KnobValue]
     reason: str
     answers_another_question: bool = False
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One screen of a scenario's guided story; a real run of `preset` and `knobs` is behind it.
+
+    `shows`: the run's gradient "health", its "diagnosis", the trials of `remedies` (their names),
+    or the "outcome", what was learned.
+    """
+
+    title: str
+    text: str
+    shows: Literal["health", "diagnosis", "remedies", "outcome"]
+    preset: str = "as-posted"
+    knobs: Mapping[str, KnobValue] = field(default_factory=dict)
+    remedies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,7 @@ class Scenario:
         dtype (an Interval is a pair of them), structural ones plain Python values.
     predict(parameters, probe, knobs): name → tensor, what `outcome` needs.
     outcome(predictions, dataset, config): metrics and pictures, in NumPy.
+    screens: the guided story, three to six screens.
     checks: toggles that make the graph raise at a non-finite value (`tf.debugging`).
     nudges(parameters, batch, knobs): for a scenario with a recurrence, name → zeros [steps, …], in
         the order of the forward pass. `loss` adds what stands under that name in `batch` to the
@@ -159,6 +178,7 @@ class Scenario:
     loss: Callable[[Tensors, Tensors, Mapping[str, Any]], Any]
     predict: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]]
     outcome: Callable[[Mapping[str, Array], Dataset, Config], Outcome]
+    screens: tuple[Screen, ...] = ()
     checks: tuple[str, ...] = ()
     nudges: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]] | None = None
     reference: Mapping[str, KnobValue] = field(default_factory=dict)

@@ -26,7 +26,18 @@ from ..inputs.sentence_pairs import (
 )
 from ..lazy import tf
 from .common import common_knobs
-from .contract import Array, Dataset, Listing, Outcome, Preset, Remedy, Scenario, Source, Tensors
+from .contract import (
+    Array,
+    Dataset,
+    Listing,
+    Outcome,
+    Preset,
+    Remedy,
+    Scenario,
+    Screen,
+    Source,
+    Tensors,
+)
 from .knobs import Choice, Config, Number, Toggle
 
 GATES = ("z", "r", "h")
@@ -407,24 +418,28 @@ SCENARIO = Scenario(
             "Glorot initialiser",
             {"initialiser": "glorot"},
             "The factor per time step is about 1.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "orthogonal",
             "Orthogonal initialiser",
             {"initialiser": "orthogonal"},
             "A step neither grows nor shrinks the gradient.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "mask_padding",
             "Mask the padding",
             {"mask_padding": True},
             "The gradient passes as many steps as the sentence has words.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "recurrent_clipping",
             "Clip at every step on the way back",
             {"recurrent_clipping": True, "recurrent_limit": 1.0},
             "The growth is cut before it can add up.",
+            addresses=("backprop-explosion",),
         ),
         Remedy(
             "short",
@@ -459,6 +474,42 @@ SCENARIO = Scenario(
             "Said to stop the explosion; NaN stays NaN.",
         ),
         Remedy("small_rate", "Learning rate 1e-4", {"learning_rate": 1e-4}, "Smaller steps."),
+    ),
+    screens=(
+        Screen(
+            "Half of the network is NaN",
+            "A hand-written encoder-decoder translates English into French. The loss is finite, "
+            "every gradient of the decoder is fine, every gradient of the encoder is NaN.",
+            "health",
+        ),
+        Screen(
+            "A factor per time step",
+            "On the way back the gradient is multiplied at every time step. It passes the decoder "
+            "first and grows; inside the encoder it leaves float32, and Inf − Inf is NaN. Open "
+            "“Through time” to see where.",
+            "diagnosis",
+        ),
+        Screen(
+            "What people advise",
+            "Clip the gradients, by value or by global norm; take smaller steps. All of it comes "
+            "after the overflow. The global norm even spreads the NaN to the decoder.",
+            "remedies",
+            remedies=("global_norm", "clip_value", "small_rate"),
+        ),
+        Screen(
+            "What works",
+            "Weights with which a time step neither grows nor shrinks the gradient, fewer time "
+            "steps on the way, or clipping at each of them.",
+            "remedies",
+            remedies=("glorot", "orthogonal", "mask_padding", "recurrent_clipping"),
+        ),
+        Screen(
+            "It translates",
+            "Glorot weights, the padding masked, logits without tanh: the same architecture learns "
+            "its sentences within a minute.",
+            "outcome",
+            preset="mended",
+        ),
     ),
     source=Source(
         "Sentence pairs",

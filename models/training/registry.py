@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from .live import LiveRun
 
 GRACE_SECONDS = 120.0
 
 
+class Stoppable(Protocol):
+    """Work that goes on beside a run, such as trials of remedies."""
+
+    def stop(self) -> None: ...
+
+
 @dataclass
 class _Entry:
     run: LiveRun | None = None
+    beside: Stoppable | None = None
     holder: str | None = None
     was_running: bool = False
     timer: threading.Timer | None = field(default=None, repr=False)
@@ -64,12 +72,28 @@ class Registry:
         return entry.run if entry else None
 
     def put(self, key: str, run: LiveRun) -> None:
-        """Give a leased key a new run; the old one is closed."""
+        """Give a leased key a new run; the old one is closed, and what went on beside it."""
         with self._lock:
             entry = self._entries[key]
             old, entry.run = entry.run, run
+            beside, entry.beside = entry.beside, None
         if old:
             old.close()
+        if beside:
+            beside.stop()
+
+    def beside(self, key: str) -> Stoppable | None:
+        with self._lock:
+            entry = self._entries.get(key)
+        return entry.beside if entry else None
+
+    def put_beside(self, key: str, work: Stoppable) -> None:
+        """Keep work that belongs to a leased key's run; it is stopped with the lease."""
+        with self._lock:
+            entry = self._entries[key]
+            old, entry.beside = entry.beside, work
+        if old:
+            old.stop()
 
     def release(self, key: str, holder: str) -> None:
         """Give the lease back: the run is paused, and freed unless somebody returns in time."""
@@ -81,6 +105,8 @@ class Registry:
             if entry.run is not None:
                 entry.was_running = entry.run.running
                 entry.run.pause()
+            if entry.beside is not None:
+                entry.beside.stop()
             entry.timer = threading.Timer(self.grace_seconds, self._free, (key, entry))
             entry.timer.daemon = True
             entry.timer.start()
@@ -100,3 +126,5 @@ class Registry:
                 entry.timer.cancel()
         if entry.run:
             entry.run.close()
+        if entry.beside:
+            entry.beside.stop()

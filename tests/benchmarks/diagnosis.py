@@ -166,7 +166,7 @@ def main():
     print(f"{'time':34} {heads}")
     rows = {
         "recurrence, finite": recurrence(),
-        "recurrence, exploding": recurrence(std=1.0),
+        "recurrence, exploding": recurrence(hidden=64, std=1.0),
         "balanced loss, broken": balanced(),
     }
     for name, (loss, variables) in rows.items():

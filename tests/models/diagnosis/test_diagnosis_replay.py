@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -29,6 +31,24 @@ def registered():
         tf.config.functions_run_eagerly(),
         tf.debugging.is_traceback_filtering_enabled(),
     )
+
+
+def test_importing_the_diagnosis_does_not_load_tensorflow():
+    code = "import sys; import models.diagnosis; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_constant_loss_that_is_nan_is_broken_without_an_operation_to_blame():
+    d = diagnose(lambda: tf.constant(math.nan), [tf.Variable(1.0)])
+    assert (d.verdict, d.origins) == ("broken", ())
+    assert "no operation" in d.explanation
+
+
+def test_more_variables_than_a_machine_word_has_bits():
+    ws = [tf.Variable(0.0 if i == 99 else 1.0) for i in range(100)]
+    d = diagnose(lambda: tf.add_n([tf.sqrt(w) for w in ws]), {f"w{i}": w for i, w in enumerate(ws)})
+    assert d.origins[0].reaches == ("w99",)
+    assert d.origins[0].path
 
 
 def test_nothing_stays_registered():
@@ -213,3 +233,103 @@ def test_finite_gradients_agree_with_finite_differences():
             w.assign(moved)
             sides.append(float(loss()))
         assert exact[place] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-3)
+
+
+def test_lists_of_tensors_hand_on_what_went_in():
+    w = tf.Variable([0.0, 1.0, 2.0])
+
+    def loss():
+        logs = tf.TensorArray(tf.float32, 3)
+        for i in tf.range(3):
+            logs = logs.write(i, tf.math.log(w[i]))  # this line
+        return tf.reduce_sum(tf.scan(lambda a, x: a + x, logs.stack()))
+
+    compiled = tf.function(loss)
+    for fn in (loss, compiled, compiled.get_concrete_function()):
+        d = diagnose(fn, [w])
+        assert [o.op for o in d.origins] == ["Log"], str(d)
+        assert d.origins[0].source.text.endswith("# this line")
+        assert set(d.origins[0].reaches) == {"Variable", "loss"}
+
+
+def test_a_restored_function_is_run_operation_by_operation(tmp_path):
+    class Model(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable([0.0, 1.0], name="w")
+
+        @tf.function(input_signature=[tf.TensorSpec([2], name="x")])
+        def __call__(self, x):
+            return tf.reduce_sum(tf.sqrt(self.w * x))
+
+    tf.saved_model.save(Model(), str(tmp_path / "model"))
+    model = tf.saved_model.load(str(tmp_path / "model"))
+    d = diagnose(lambda: model(tf.ones(2)), {"w": model.w})  # this line
+    origin = d.origins[0]
+    assert (origin.op, origin.mechanism, origin.reaches) == ("SqrtGrad", "root-at-zero", ("w",))
+    assert origin.source.text.endswith("# this line")
+
+
+PIECES = {
+    "log": tf.math.log,
+    "sqrt": tf.sqrt,
+    "power": lambda x: x**0.5,
+    "exp": tf.exp,
+    "acos": tf.acos,
+    "reciprocal": lambda x: 1 / x,
+    "softmax": tf.nn.softmax,
+    "where": lambda x: tf.where(x > 0, x, 0 * x),
+    "clip": lambda x: tf.clip_by_value(x, 1e-10, 1 - 1e-10),
+    "centre": lambda x: x - tf.reduce_mean(x),
+    "normalise": lambda x: tf.linalg.normalize(x)[0],
+    "reverse": lambda x: tf.reverse(x, [0]),
+    "repeat": lambda x: tf.concat([x, x], 0),
+    "first": lambda x: tf.gather(x, [0]),
+    "outer": lambda x: tf.reshape(x[:, None] @ x[None], [-1]),
+    "scan": lambda x: tf.scan(lambda a, b: a * b, x),
+    "map": lambda x: tf.map_fn(tf.math.log1p, x),
+    "function": tf.function(tf.math.digamma),
+    "python": lambda x: tf.py_function(tf.sqrt, [x], x.dtype),
+    "half": lambda x: tf.cast(tf.cast(x, tf.float16), x.dtype),
+}
+SPECIAL = [0.0, 1.0, -1.0, 0.5, 1e38, -1e38, 1e-40, 100.0, -30.0, math.inf, math.nan]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(SPECIAL), min_size=1, max_size=3),
+    st.lists(st.sampled_from(sorted(PIECES)), min_size=1, max_size=5),
+)
+def test_what_is_bad_is_what_is_reached_in_any_program(values, names):
+    w = tf.Variable(values, dtype=tf.float32, name="w")
+
+    def loss():
+        x = w * 1.0
+        for name in names:
+            x = PIECES[name](x)
+        return tf.reduce_sum(x)
+
+    with tf.GradientTape() as tape:
+        value = loss()
+    gradient = tape.gradient(value, w)
+    bad = {"loss"} if not math.isfinite(float(value)) else set()
+    if gradient is not None and not np.isfinite(gradient.numpy()).all():
+        bad.add("w")
+    d = diagnose(loss, [w])
+    assert {n for o in d.origins for n in o.reaches} == bad, str(d)
+    assert (d.verdict == "broken") == bool(bad)
+    assert all(o.source is not None and o.source.file == __file__ for o in d.origins)
+
+
+def test_size_of_the_gradient_through_time_is_told_exactly():
+    w = tf.Variable(3.0)
+
+    def loss():
+        h = tf.constant([1.0])
+        for _ in range(20):
+            h = w * h
+        return tf.reduce_sum(h)
+
+    found = diagnose(loss, [w]).through_time
+    # ∂loss/∂h is 3^k, k steps from the end.
+    assert found.factor == pytest.approx(3.0, rel=1e-3)
+    np.testing.assert_allclose(np.diff(found.log10), np.log10(3.0), atol=2e-3)

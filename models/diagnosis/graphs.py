@@ -1,0 +1,105 @@
+"""Functions that come as graphs only (concrete or restored ones), run operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..lazy import tf
+from . import _tensorflow
+from .lines import caller, innermost
+
+_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "PartitionedCall": ("f",),
+    "While": ("cond", "body"),
+    "If": ("then_branch", "else_branch"),
+}
+
+
+class Placed(Protocol):
+    """Is told on which line the operation that runs next was built."""
+
+    inside: tuple[str, int] | None
+
+
+def run_graph(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any] | None:
+    """The outputs of `graph`, each of its operations run eagerly; None when it holds something that
+    has no eager form (a custom gradient, whose backward part is a graph too)."""
+    if not _has_eager_form(graph, set()):
+        return None
+    before, placed.inside = placed.inside, placed.inside or caller()
+    try:
+        return _run(placed, graph, inputs)
+    finally:
+        placed.inside = before
+
+
+def _has_eager_form(graph: Any, known: set[str]) -> bool:
+    for op in graph.get_operations():
+        if "_gradient_op_type" in op.node_def.attr:
+            return False
+        if op.type in ("Placeholder", "Const", "NoOp"):
+            continue
+        names = list(_branches(op).values())
+        if not names and not hasattr(tf.raw_ops, op.type):
+            return False
+        for name in names:
+            if name not in known:
+                known.add(name)
+                if not _has_eager_form(_tensorflow.graph_of(graph, name), known):
+                    return False
+    return True
+
+
+def _branches(op: Any) -> dict[str, str]:
+    """The functions that a control-flow operation runs, by attribute."""
+    keys = _FUNCTIONS.get(op.type.removeprefix("Stateless").removeprefix("Stateful"), ())
+    return {key: op.get_attr(key).name for key in keys}
+
+
+def _run(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any]:
+    values = dict(zip((t.name for t in graph.inputs), inputs, strict=True))
+    outer = placed.inside
+    for op in graph.get_operations():
+        if op.type in ("Placeholder", "NoOp") or not all(t.name in values for t in op.inputs):
+            continue
+        placed.inside = innermost(op.traceback or ()) or outer
+        taken = [values[t.name] for t in op.inputs]
+        for tensor, value in zip(op.outputs, _outputs(placed, graph, op, taken), strict=True):
+            values[tensor.name] = value
+    placed.inside = outer
+    return [values[t.name] for t in graph.outputs]
+
+
+def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any]:
+    if op.type == "Const":
+        return [tf.constant(tf.make_ndarray(op.get_attr("value")))]
+    parts = {k: _tensorflow.graph_of(graph, name) for k, name in _branches(op).items()}
+    if "f" in parts:
+        return _run(placed, parts["f"], inputs)
+    if "body" in parts:
+        while bool(_run(placed, parts["cond"], inputs)[0]):
+            inputs = _run(placed, parts["body"], inputs)
+        return inputs
+    if parts:
+        return _run(placed, parts["then_branch" if bool(inputs[0]) else "else_branch"], inputs[1:])
+    return _tensorflow.run_recorded(op.type, inputs, _attributes(op), len(op.outputs))
+
+
+def _attributes(op: Any) -> tuple[Any, ...]:
+    """An operation's attributes as eager execution takes them: (name, value, name, value, …)."""
+    flat: list[Any] = []
+    for attribute in op.op_def.attr:
+        flat += [attribute.name, _plain(op.get_attr(attribute.name))]
+    return tuple(flat)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, tf.DType):
+        return value.as_datatype_enum
+    if type(value).__name__ == "TensorShapeProto":
+        shape = tf.TensorShape(value)
+        return None if shape.rank is None else shape.as_list()
+    return value
