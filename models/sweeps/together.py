@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..scenarios.contract import Array
-from ..training.program import Program
+from ..training.program import BAD, Program
 from .members import Ended, Member, Watch, fitting_steps
-from .vectorised import Many, Vectorised, state_of, take, vectorised
+from .vectorised import CannotMap, Many, Vectorised, state_of, take, vectorised
 
 LARGEST_DATA = 64e6  # bytes of training data that a graph is given
+CHECKED_STEPS = 3
+CHECKED_NEARNESS = {"float64": 1e-6, "float32": 1e-3, "float16": 0.05, "bfloat16": 0.2}
 SLOWEST_STEP = 0.15  # seconds; slower ones are taken for half of the runs at a time
 
 
@@ -37,7 +39,7 @@ def run_together(
 def _advance(
     program: Program, members: Sequence[Member], own_data: bool, steps: int, watch: Watch
 ) -> Iterator[Ended]:
-    form = vectorised(program)
+    form = vectorised(program, int(members[0].config["batch_size"]))
     arrays = [member.dataset.train for member in members]
     many = form.start(
         [member.parameters for member in members],
@@ -46,7 +48,28 @@ def _advance(
     )
     bursts = Bursts(form, {} if own_data else program.tensors(arrays[0]), steps, watch)
     form.compile(many, bursts.shared)
+    if not form.checked:
+        _check(bursts, members, many)
     yield from bursts.follow(list(members), many, 0)
+
+
+def _check(bursts: Bursts, members: Sequence[Member], many: Many) -> None:
+    """CannotMap unless the first steps of the first and the last run are what they are alone.
+
+    TensorFlow maps some operations wrongly; a model that uses one must not be misjudged.
+    """
+    program = bursts.form.program
+    for row in {0, len(members) - 1}:
+        member = members[row]
+        state, train = state_of(many, row), program.tensors(member.dataset.train)
+        _, rows = program.burst(state, member.config, train, CHECKED_STEPS, stop_at_bad=True)
+        mapped = bursts.form.burst(take(many, np.array([row])), bursts.shared, CHECKED_STEPS)
+        same_step = int(mapped.state.step[0]) == int(rows.step[-1]) + (rows.status[-1] != BAD)
+        near = CHECKED_NEARNESS[program.compute_dtype]
+        loss = float(mapped.loss[0])
+        if not same_step or not np.isclose(loss, rows.loss[-1], rtol=near, equal_nan=True):
+            raise CannotMap(f"loss {loss} in place of {rows.loss[-1]}")
+    bursts.form.checked = True
 
 
 @dataclass(frozen=True)

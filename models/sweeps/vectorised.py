@@ -21,6 +21,9 @@ from ..scenarios.knobs import Config
 from ..training.program import BAD, Program, State
 
 
+SHUFFLE_KEY = 498_247_692  # first word of every seed of `index_shuffle`
+
+
 class CannotMap(Exception):
     """This program's step has an operation that cannot be mapped over runs."""
 
@@ -39,8 +42,10 @@ class Many(NamedTuple):
 class Vectorised:
     """The compiled functions of a program for any number of runs at once; holds no state."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, batch_size: int) -> None:
         self.program = program
+        self._batch_size = batch_size
+        self.checked = False  # whether its first steps were seen to be those of single runs
         self._lock = threading.Lock()
         self._bursts: dict[tuple[str, ...], Any] = {}  # names of the data of its own → function
 
@@ -92,7 +97,7 @@ class Vectorised:
 
         def one(run: Many) -> Many:
             state = State(*run.state)
-            attempt = self.program.attempt(state, run.knobs, run.data or shared)
+            attempt = self.program.attempt(state, run.knobs, run.data)
             bad = attempt.status == BAD
             stay = run.bad | bad
             after = tf.nest.map_structure(lambda a, b: tf.where(stay, a, b), state, attempt.state)
@@ -104,7 +109,9 @@ class Vectorised:
             return (taken < steps) & ~tf.reduce_all(many.bad)
 
         def step(taken: Any, many: Many) -> Any:
-            return taken + 1, tf.vectorized_map(one, many)
+            drawn = draw_batches(many, shared, self._batch_size)
+            after = tf.vectorized_map(one, many._replace(data=drawn))
+            return taken + 1, after._replace(data=many.data)
 
         invariants = (tf.TensorShape([]), tf.nest.map_structure(lambda t: t.shape, many))
         return tf.while_loop(going, step, (tf.constant(0), many), invariants)[1]
@@ -113,9 +120,35 @@ class Vectorised:
 _vectorised: WeakKeyDictionary[Program, Vectorised] = WeakKeyDictionary()
 
 
-def vectorised(program: Program) -> Vectorised:
+def vectorised(program: Program, batch_size: int) -> Vectorised:
     """The program's vectorised form, built once and dropped with the program."""
-    return _vectorised.setdefault(program, Vectorised(program))
+    return _vectorised.setdefault(program, Vectorised(program, batch_size))
+
+
+def draw_batches(many: Many, shared: Mapping[str, Any], batch_size: int) -> dict[str, Any]:
+    """`draw_batch` for every run: name → [n, batch, …].
+
+    By the operation below `tf.random.experimental.index_shuffle`, which takes a seed for each
+    index; the function itself does not, and mapped over runs it gives other numbers.
+    """
+    data, n = many.data, tf.shape(many.bad)[0]
+    rows = next(iter(data.values())).shape[1] if data else next(iter(shared.values())).shape[0]
+    if batch_size == 0 or batch_size >= rows:
+        every = {k: tf.broadcast_to(a, tf.concat([[n], a.shape], 0)) for k, a in shared.items()}
+        return data or every
+    batches = rows // batch_size
+    epoch, position = many.state.step // batches, many.state.step % batches
+    places = position[:, None] * batch_size + tf.range(batch_size, dtype=tf.int64)
+    key = tf.stack([tf.fill([n], tf.constant(SHUFFLE_KEY, tf.int64)), many.knobs["seed"], epoch], axis=1)
+    chosen = tf.raw_ops.RandomIndexShuffle(
+        index=tf.reshape(places, [-1]),
+        seed=tf.repeat(tf.cast(key, tf.uint32), batch_size, axis=0),
+        max_index=tf.constant(rows - 1, tf.int64),
+        rounds=4,
+    )
+    chosen = tf.reshape(chosen, [-1, batch_size])
+    own = {name: tf.gather(a, chosen, batch_dims=1) for name, a in data.items()}
+    return own or {name: tf.gather(a, chosen) for name, a in shared.items()}
 
 
 def take(many: Many, rows: Array) -> Many:
