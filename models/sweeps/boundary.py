@@ -48,6 +48,7 @@ class Boundary:
     tried: Mapping[float, tuple[int | None, ...]]
 
     def as_dict(self) -> dict[str, Any]:
+        """Everything but the values tried."""
         return {
             "knob": self.knob,
             "boundary": self.boundary,
@@ -56,10 +57,6 @@ class Boundary:
             "steps": self.steps,
             "seeds": self.seeds,
             "mechanism": self.mechanism,
-            "tried": [
-                {"value": value, "first_bad_step": list(bad)}
-                for value, bad in sorted(self.tried.items())
-            ],
         }
 
 
@@ -82,7 +79,17 @@ def find_boundary(
     Raises BadInput: no number-valued knob, an empty range, or a range that breaks at both ends and
     is finite between them, which has two boundaries; InterruptedError where the watch stopped it.
     """
-    search = _Search(scenario, config, knob, low, high, steps, seeds, content, watch or Watch())
+    search = _Search(
+        scenario,
+        config,
+        knob,
+        low=low,
+        high=high,
+        steps=steps,
+        seeds=seeds,
+        content=content,
+        watch=watch or Watch(),
+    )
     bracket = (search.low, search.high)
     search.try_values((*bracket, *search.between(*bracket)))
     side = search.side()
@@ -105,6 +112,7 @@ class _Search:
         scenario: str,
         config: Config,
         knob: str,
+        *,
         low: float | None,
         high: float | None,
         steps: int,

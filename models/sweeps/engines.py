@@ -90,7 +90,8 @@ def _connect(address: str) -> Any:
             field="engine",
         ) from None
     try:
-        return Client(
+        connect: Any = Client
+        return connect(
             f"tcp://{address}", timeout=SECONDS_TO_CONNECT, set_as_default=False, name="nanatomy"
         )
     except (OSError, ValueError) as error:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..strict import strict
 from .axes import Axis
 from .plan import Sweep, Task
 from .results import RunResult
-from ..strict import strict
 
 FORMAT = "nanatomy sweep 1"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..scenarios import scenario as scenario_named
-from ..scenarios.knobs import Choice, Config, KnobValue, Number, Toggle
+from ..scenarios.knobs import Config, KnobValue, Number
 from .axes import NO_AXIS
 from .members import Watch
 from .part import run_part
@@ -129,9 +129,7 @@ class Optimisation:
 
     def _violation(self, runs: Sequence[RunResult]) -> float:
         """The share of the steps that the runs did not reach; at most 0 where all are finite."""
-        reached = [
-            self.steps if run.first_bad_step is None else run.first_bad_step for run in runs
-        ]
+        reached = [self.steps if run.first_bad_step is None else run.first_bad_step for run in runs]
         lost = 1 - statistics.fmean(reached) / self.steps
         broken = any(not run.finite or not math.isfinite(run.metric) for run in runs)
         return max(lost, 1 / self.steps) if broken else 0.0

@@ -67,9 +67,7 @@ def _load(
     return known[settings]
 
 
-def _run(
-    chosen: Scenario, members: list[Member], steps: int, watch: Watch
-) -> Iterator[Ended]:
+def _run(chosen: Scenario, members: list[Member], steps: int, watch: Watch) -> Iterator[Ended]:
     first = members[0]
     if any(first.config[check] for check in chosen.checks):  # one run's check would stop all
         yield from run_singly(chosen, members, steps, watch)

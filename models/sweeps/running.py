@@ -132,13 +132,12 @@ class SweepRun:
         """Every cell of the grid, the last axis running fastest, with its runs so far by seed."""
         with self._lock:
             results = dict(self._results)
-        return [
-            Cell(index, self.sweep.settings(index), tuple(results[t] for t in tasks if t in results))
-            for index, tasks in itertools.groupby(
-                sorted(self.sweep.tasks(), key=lambda task: (task.index, task.seed)),
-                key=lambda task: task.index,
-            )
-        ]
+        cells = []
+        for index in itertools.product(*(range(n) for n in self.sweep.shape)):
+            tasks = (Task(index, seed) for seed in self.sweep.seed_numbers())
+            runs = tuple(results[task] for task in tasks if task in results)
+            cells.append(Cell(index, self.sweep.settings(index), runs))
+        return cells
 
     # What the keeper's thread does.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ..scenarios.contract import Scenario
 from ..training.health import nonfinite
@@ -23,7 +24,7 @@ def run_singly(
             if watch.stopped.is_set():
                 return
             began = time.perf_counter()
-            watch.call(lambda t=trainer, n=burst: t.advance(min(n, steps - t.step)))
+            watch.call(partial(trainer.advance, min(burst, steps - trainer.step)))
             burst = fitting_steps(burst, time.perf_counter() - began)
             watch.survived([member.task], trainer.step)
         yield _ended(member, trainer)
@@ -35,6 +36,4 @@ def _ended(member: Member, trainer: Trainer) -> Ended:
     by_stage = [nonfinite(health[0]) > 0 for health in (rows.raw, rows.applied)]
     first = next((flags for flags in by_stage if flags.any()), by_stage[0])
     broke = tuple(n for n, bad in zip(trainer.program.names, first, strict=True) if bad)
-    return Ended(
-        member, trainer.program, trainer.state, trainer.halted, float(rows.loss[0]), broke
-    )
+    return Ended(member, trainer.program, trainer.state, trainer.halted, float(rows.loss[0]), broke)

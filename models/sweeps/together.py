@@ -118,7 +118,7 @@ class Bursts:
             yield Ended(
                 running[row],
                 self.form.program,
-                state_of(many, row),
+                state_of(many, int(row)),
                 bool(bad[row]),
                 float(loss[row]),
                 tuple(compress(names, first)),

@@ -20,7 +20,6 @@ from ..scenarios.contract import Array
 from ..scenarios.knobs import Config
 from ..training.program import BAD, Program, State
 
-
 SHUFFLE_KEY = 498_247_692  # first word of every seed of `index_shuffle`
 
 
@@ -139,7 +138,9 @@ def draw_batches(many: Many, shared: Mapping[str, Any], batch_size: int) -> dict
     batches = rows // batch_size
     epoch, position = many.state.step // batches, many.state.step % batches
     places = position[:, None] * batch_size + tf.range(batch_size, dtype=tf.int64)
-    key = tf.stack([tf.fill([n], tf.constant(SHUFFLE_KEY, tf.int64)), many.knobs["seed"], epoch], axis=1)
+    key = tf.stack(
+        [tf.fill([n], tf.constant(SHUFFLE_KEY, tf.int64)), many.knobs["seed"], epoch], axis=1
+    )
     chosen = tf.raw_ops.RandomIndexShuffle(
         index=tf.reshape(places, [-1]),
         seed=tf.repeat(tf.cast(key, tf.uint32), batch_size, axis=0),
