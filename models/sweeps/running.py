@@ -172,6 +172,8 @@ class SweepRun:
                         queue.appendleft((part, attempt + 1))
                     else:
                         self._give_up([part], f"lost {ATTEMPTS} times with its worker")
+        if len(self._results) < self._runs:  # a part that was stopped gives what it has
+            return "stopped", ""
         failed = sum(bool(result.failed) for result in self._results.values())
         return "done", f"{failed} of {self._runs} runs could not be computed." if failed else ""
 

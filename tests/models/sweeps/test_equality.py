@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from models.scenarios import scenario
+from models.sweeps import part as part_module
 from models.sweeps import together, vectorised
 from models.sweeps.part import run_part
 from models.sweeps.plan import Part, Sweep, parts
@@ -61,6 +62,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
+@pytest.fixture
+def never_singly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails where runs are not computed together."""
+    monkeypatch.setattr(part_module, "run_singly", None)
+
+
+@pytest.mark.usefixtures("never_singly")
 @pytest.mark.parametrize("case", CASES)
 def test_balanced_loss(make_sweep: Callable[..., Sweep], case: str) -> None:
     axes, options = CASES[case]
@@ -70,6 +78,7 @@ def test_balanced_loss(make_sweep: Callable[..., Sweep], case: str) -> None:
     assert_equal(sweep, results)
 
 
+@pytest.mark.usefixtures("never_singly")
 def test_basis_fit_with_data_of_their_own(make_sweep: Callable[..., Sweep]) -> None:
     sweep = make_sweep(
         "basis_fit", "x_low=-1:0.5:4", "learning_rate=1e-4:1:log:3", functions=2, points=16
@@ -88,11 +97,11 @@ def test_a_check_in_the_graph_stops_no_other_run(make_sweep: Callable[..., Sweep
     assert by_index[1,].first_bad_step is None
 
 
-@pytest.mark.parametrize("initialiser", ["std"])
-def test_seq2seq(make_sweep: Callable[..., Sweep], initialiser: str) -> None:
+@pytest.mark.usefixtures("never_singly")
+def test_seq2seq(make_sweep: Callable[..., Sweep]) -> None:
     sweep = make_sweep(
         "seq2seq", "weight_std=0.1:2:log:3", "learning_rate=1e-3:1e-2:2",
-        initialiser=initialiser, hidden=16, seq_len=60, vocabulary=30, batch_size=4, steps=2,
+        initialiser="std", hidden=16, seq_len=60, vocabulary=30, batch_size=4, steps=2,
     )  # fmt: skip
     assert_equal(sweep, run(sweep), samples=3)
 
