@@ -13,17 +13,18 @@ from .plotly_view import is_dark
 STEPS = (
     (
         ":material/grid_on: Watch",
-        "Train live and see, for every parameter and step, how large its gradient is and where "
-        "it stops being finite.",
+        "Train live and turn ε, bounds, clipping or the learning rate while you see, for every "
+        "parameter and step, how large its gradient is and where it stops being finite.",
     ),
     (
-        ":material/tune: Turn",
-        "Move ε, bounds, clipping or the learning rate while it trains; each acts on the next "
-        "step.",
+        ":material/troubleshoot: Understand",
+        "When it breaks, the step is replayed operation by operation: which operation, on which "
+        "line, with which numbers, and why.",
     ),
     (
-        ":material/touch_app: Look inside",
-        "Click a cell to see which entries of that very gradient are NaN, Inf, zero or finite.",
+        ":material/healing: Mend",
+        "Every remedy that people advise is run from the same seed. The table says which ones "
+        "mend, which only delay, and which do nothing.",
     ),
 )
 
@@ -31,8 +32,8 @@ STEPS = (
 def show() -> None:
     st.title("Why did my gradients become NaN?")
     st.markdown(
-        "Pick a failure that somebody reported, turn its knobs while it trains, and watch each "
-        "parameter's gradients lose or keep their finiteness."
+        "Pick a failure that somebody reported. See it break, find the operation that broke it, and "
+        "prove what mends it."
     )
     for column, scenario in zip(st.columns(len(scenarios())), scenarios().values(), strict=True):
         with column:

@@ -10,7 +10,7 @@ from ..lazy import tf
 from .setting import PLAIN, Work
 from .walk import Walk
 
-ROUNDS = 7
+ROUNDS = 5
 SECONDS_A_ROUND = 0.02  # at least one step, whatever it takes
 MOST_STEPS = 256
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,19 +14,28 @@ from ..scenarios.knobs import Config
 from ..training.program import Gradients, program_for
 
 NEGLIGIBLE = 1e-9  # of the whole gradient: a parameter's share below it counts as this much
+ROUNDING = 1e-6  # a relative distance that float32's rounding explains
 VANISHED = 1e-6  # of what the gradient should be, or of the largest parameter's
 
 
 @dataclass(frozen=True)
 class Fidelity:
     """`distance`: of the worst `parameter`, ‖g − r‖ / ‖r‖ with the float64 reference r; None where
-    it could not be measured, and `note` says why. `hidden`: parameters whose gradient vanishes
-    although that of the untouched run's loss does not."""
+    it could not be measured, and `note` says why. `at_end`: the same after the remedy's last step.
+    `hidden`: parameters whose gradient vanishes although that of the untouched run's loss does not.
+    """
 
     distance: float | None = None
     parameter: str | None = None
     note: str = ""
+    at_end: float | None = None
     hidden: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """To sort by: `distance`, in which less than `ROUNDING` says nothing, then `at_end`."""
+        here, at_end = (math.inf if d is None else d for d in (self.distance, self.at_end))
+        return max(here, ROUNDING), at_end
 
 
 @dataclass(frozen=True)

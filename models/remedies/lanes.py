@@ -15,14 +15,16 @@ from .setting import TRACES, Work
 
 
 class Lanes:
-    """Thread-safe. `ended(error)` is called when the last lane has ended or one has failed."""
+    """Thread-safe. `ended(error)` is called once, when the last lane has ended; a lane that fails
+    stops the others, and its error is handed on."""
 
     def __init__(self, executor: Executor, ended: Callable[[BaseException | None], None]) -> None:
         self._executor = executor
         self._ended = ended
         self._lock = threading.Lock()
         self._alive = 0
-        self._stopped = False
+        self.stopped = False
+        self._error: BaseException | None = None
         self._tracing = False
         self._waiting: deque[Work[None]] = deque()
 
@@ -34,7 +36,7 @@ class Lanes:
     def stop(self) -> None:
         """Every lane ends after the piece that it is at."""
         with self._lock:
-            self._stopped = True
+            self.stopped = True
             waiting, self._waiting = self._waiting, deque()
         for lane in waiting:
             self._end(lane)
@@ -42,12 +44,12 @@ class Lanes:
     def _turn(self, lane: Work[None], traces: bool) -> None:
         error = None
         try:
-            coming = None if self._stopped else next(lane, None)
+            coming = None if self.stopped else next(lane, None)
         except Exception as raised:
             coming, error = None, raised
         if traces:
             self._pass_on()
-        if coming is None or self._stopped:
+        if coming is None or self.stopped:
             self._end(lane, error)
         elif coming is TRACES:
             self._when_nobody_traces(lane)
@@ -72,9 +74,11 @@ class Lanes:
     def _end(self, lane: Work[None], error: BaseException | None = None) -> None:
         lane.close()
         if error is not None:
+            with self._lock:
+                self._error = self._error or error
             self.stop()
         with self._lock:
             self._alive -= 1
             last = self._alive == 0
-        if error is not None or last:
-            self._ended(error)
+        if last:
+            self._ended(self._error)

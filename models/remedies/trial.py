@@ -117,15 +117,22 @@ def _survives(walk: Walk, untouched: Untouched) -> bool | None:
 
 
 def _fidelity(walk: Walk, place: Place, untouched: Untouched) -> Fidelity:
+    fidelity = _distance(walk, place)
+    if walk.first_bad_step is None:
+        fidelity = replace(fidelity, at_end=_distance(walk, walk.place).distance)
+    if place.shapes != untouched.place.shapes:
+        return fidelity
+    gradient = gradient_at(walk.scenario, walk.config, walk.dataset, place).applied
+    asked = reference_config(walk.scenario, untouched.walk.config)
+    due = gradient_at(walk.scenario, asked, walk.dataset, place).raw
+    return replace(fidelity, hidden=vanished(gradient, due))
+
+
+def _distance(walk: Walk, place: Place) -> Fidelity:
     scenario, data = walk.scenario, walk.dataset
     gradient = gradient_at(scenario, walk.config, data, place).applied
-    own = gradient_at(scenario, reference_config(scenario, walk.config), data, place).raw
-    due = own
-    if place.shapes == untouched.place.shapes:
-        due = gradient_at(
-            scenario, reference_config(scenario, untouched.walk.config), data, place
-        ).raw
-    return replace(compare(gradient, own), hidden=vanished(gradient, due))
+    reference = gradient_at(scenario, reference_config(scenario, walk.config), data, place)
+    return compare(gradient, reference.raw)
 
 
 def _same_loss(walk: Walk, untouched: Untouched) -> bool | None:

@@ -138,7 +138,7 @@ class Trials:
 
     def _next(self) -> Candidate | None:
         with self._news:
-            if not self._due:
+            if not self._due or self._lanes.stopped:
                 return None
             candidate = self._due.popleft()
             self._at_work.append(candidate)

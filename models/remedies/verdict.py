@@ -105,7 +105,8 @@ def _fidelity(n: Numbers, question: bool) -> list[str]:
             off = f"its gradient is off by {100 * f.distance:.3g} %"
         else:
             off = f"gradient within {f.distance:.1e}"
-        return [f"{off} of the float64 reference (worst {f.parameter})"]
+        at_end = "" if f.at_end is None else f", {f.at_end:.1e} at the end"
+        return [f"{off} of the float64 reference (worst {f.parameter}){at_end}"]
     return [] if question or not f.note else [f"fidelity: {f.note}"]
 
 

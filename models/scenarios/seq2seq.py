@@ -523,5 +523,4 @@ SCENARIO = Scenario(
     outcome=outcome,
     nudges=nudges,
     reference={"from_logits": True, "recurrent_clipping": False},
-    together=(("glorot", "mask_padding"),),
 )

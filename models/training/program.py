@@ -22,13 +22,16 @@ from ..lazy import tf
 from ..scenarios.contract import Array, Dataset, Scenario
 from ..scenarios.knobs import Config, Interval, Number
 from .clipping import clip
-from .health import FIELDS, NONFINITE, measure, norms
+from .health import FIELDS, MAGNITUDES, measure_rows, nonfinite, norms
 from .optimizers import PureOptimizer
 
 KEPT_PROGRAMS = 24
 
 # What a step did with its gradients.
 FINE, BAD, RESCALED = 0, 1, 2
+
+HEAD = 4  # numbers of every step: step, loss, status, loss scale
+LARGEST_RECORD = 4_000_000  # gradient entries that a compiled call records at most
 
 
 class State(NamedTuple):
@@ -47,7 +50,11 @@ class Rows(NamedTuple):
     status: Array  # int64 [n]: FINE, BAD or RESCALED (an overflow that loss scaling repairs)
     raw: Array  # float64 [n, P, F]: health of the gradient
     applied: Array  # float64 [n, P, F]: health after clipping
-    update_ratio: Array  # float64 [n, P]: norm of the update / norm of the weights before it
+    update_ratio: Array  # float64 [n, P]: norm of the update / norm of the weights before it, NaN
+    # but for a burst's last step
+
+    def first(self, n: int) -> Rows:
+        return Rows(*(array[:n] for array in self))
 
     def last(self) -> Rows:
         return Rows(*(array[-1:] for array in self))
@@ -96,6 +103,9 @@ class Program:
             loss_scaling=self._sixteen_bits and bool(config["loss_scaling"]),
         )
         self.traced = False
+        self._clipped = config["clipping"] != "off" or self._optimizer.loss_scaling
+        entries = int(self.sizes.sum()) * (2 if self._clipped else 1)
+        self._longest = max(1, LARGEST_RECORD // entries)
         self._burst = _graph(self._build_burst)
         self._gradients = _graph(self._build_gradients)
         self._predict = _graph(self._build_predict)
@@ -134,16 +144,31 @@ class Program:
         the state returned is the one before it. Without, a bad step is skipped or applied, as the
         knob `on_bad` says. `monitor=False` measures nothing but the loss (for benchmarks).
         """
-        state, rows = self._burst(
-            state,
-            self.knob_tensors(config),
-            train,
-            tf.constant(steps),
-            tf.constant(stop_at_bad),
-            monitor=monitor,
-        )
-        self.traced = True
-        return state, self._unpack(rows.numpy())
+        knobs, parts, left = self.knob_tensors(config), [], steps
+        checked = config["on_bad"] == "skip" or self._optimizer.loss_scaling
+        while True:
+            n = min(left, self._longest) if monitor else left
+
+            def take(state: State, n: int) -> tuple[State, Rows]:
+                limit, stop = tf.constant(n), tf.constant(stop_at_bad)
+                state, *measured = self._burst(
+                    state, knobs, train, limit, stop, monitor=monitor, checked=checked
+                )
+                return state, self._rows(*measured)
+
+            after, rows = take(state, n)
+            bad = np.flatnonzero(rows.status == BAD)
+            if stop_at_bad and len(bad):
+                good = int(bad[0])
+                if not checked:  # it went on beyond the bad step: go back, the steps are the same
+                    after = take(state, good)[0] if good else state
+                parts.append(rows.first(good + 1))
+                return after, Rows.concatenate(parts)
+            parts.append(rows)
+            state, left = after, left - n
+            if left <= 0:
+                self.traced = True
+                return state, Rows.concatenate(parts)
 
     def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:
         """The gradients that the next step would compute, without taking it."""
@@ -198,58 +223,78 @@ class Program:
     # What is traced.
 
     def _build_burst(
-        self, state: State, knobs: Any, train: Any, steps: Any, stop_at_bad: Any, *, monitor: bool
+        self,
+        state: State,
+        knobs: Any,
+        train: Any,
+        steps: Any,
+        stop_at_bad: Any,
+        *,
+        monitor: bool,
+        checked: bool,
     ) -> Any:
-        parameters = len(self.names)
-        width = 3 + (parameters * (2 * len(FIELDS) + 1) if monitor else 0)
-        rows = tf.TensorArray(tf.float64, size=0, dynamic_size=True, element_shape=[width])
+        """State, head [n, HEAD], health of raw and applied gradients [n, P, F] and update ratio of
+        the last step [P]; the last three only if monitored.
+
+        Gradients are only recorded in the loop, and measured after it for all steps at once:
+        starting an operation costs more than its entries. Where a bad step must not be taken the
+        loop is `checked`: it looks whether all is finite before each update.
+        """
+        shapes = [tuple(p.shape) for p in state.parameters]
+        records = [_array(self.compute_dtype, shape) for shape in shapes] if monitor else []
+        if monitor and self._clipped:
+            records += [_array(self.weight_dtype, shape) for shape in shapes]
+        arrays = (_array("float64", (HEAD,)), *records)
 
         def going(taken: Any, halted: Any, *_: Any) -> Any:
             return (taken < steps) & ~halted
 
-        def step(taken: Any, _halted: Any, rows: Any, state: State) -> Any:
-            state, row, halted = self._step(state, knobs, train, stop_at_bad, monitor)
-            return taken + 1, halted, rows.write(taken, row), state
+        def step(taken: Any, _halted: Any, arrays: Any, _before: Any, state: State) -> Any:
+            new, head, raw, applied, halted = self._step(state, knobs, train, stop_at_bad, checked)
+            written = [head, *raw, *applied][: len(arrays)]
+            arrays = tuple(a.write(taken, w) for a, w in zip(arrays, written, strict=True))
+            return taken + 1, halted, arrays, state.parameters, new
 
-        start = (tf.constant(0), tf.constant(False), rows, state)
-        *_, rows, state = tf.while_loop(going, step, start)
-        return state, rows.stack()
+        start = (tf.constant(0), tf.constant(False), arrays, state.parameters, state)
+        *_, arrays, before, state = tf.while_loop(going, step, start)
+        head, *recorded = (a.stack() for a in arrays)
+        if not monitor:
+            return state, head
+        flat = [tf.reshape(r, [-1, int(np.prod(r.shape[1:]))]) for r in recorded]
+        raw = measure_rows(flat[: len(shapes)])
+        applied = measure_rows(flat[len(shapes) :]) if self._clipped else raw
+        return state, head, raw, applied, _update_ratio(before, state.parameters)
 
     def _step(
-        self, state: State, knobs: Any, train: Any, stop_at_bad: Any, monitor: bool
-    ) -> tuple[State, Any, Any]:
-        """The state after one step, its row of numbers, and whether the run halts at it."""
+        self, state: State, knobs: Any, train: Any, stop_at_bad: Any, checked: bool
+    ) -> tuple[State, Any, Any, Any, Any]:
+        """The state after one step, its head, its gradients as computed and as applied, and whether
+        the burst halts at it."""
         loss, raw, applied = self._differentiate(state, knobs, train)
-        finite, health = tf.math.is_finite(loss), []
-        if monitor:
-            health = self._health(raw, applied, state)
-            measured = health if applied is not raw else health[:1]
-            finite &= tf.reduce_sum([tf.reduce_sum(h[:, :NONFINITE]) for h in measured]) == 0
-        status = self._status(finite, loss, state)
-        bad = status == BAD
-        halted = bad & stop_at_bad
-        parameters, optimizer = tf.cond(
-            halted | (bad & (knobs["on_bad"] == "skip")),
-            lambda: (state.parameters, state.optimizer),
-            lambda: self._optimizer.apply(
-                state.optimizer, applied, state.parameters, knobs["learning_rate"]
-            ),
-        )
-        head = [tf.cast(n, tf.float64) for n in (state.step, loss, status)]
-        row = [tf.stack(head), *(tf.reshape(h, [-1]) for h in health)]
-        if monitor:
-            row.append(_update_ratio(state.parameters, parameters))
-        step = tf.where(halted, state.step, state.step + 1)
-        return State(step, parameters, optimizer), tf.concat(row, axis=0), halted
 
-    def _health(self, raw: Any, applied: Any, state: State) -> list[Any]:
-        """Health before and after clipping, both in units of the unscaled loss."""
-        before = measure(raw)
+        def apply() -> Any:
+            rate = knobs["learning_rate"]
+            return self._optimizer.apply(state.optimizer, applied, state.parameters, rate)
+
+        status, halted, step = tf.constant(FINE), tf.constant(False), state.step + 1
+        if checked:
+            gradients = raw if applied is raw else [*raw, *applied]
+            finite = [tf.reduce_all(tf.math.is_finite(t)) for t in (loss, *gradients)]
+            status = self._status(tf.reduce_all(finite), loss, state)
+            bad = status == BAD
+            halted = bad & stop_at_bad
+            step = tf.where(halted, state.step, step)
+            parameters, optimizer = tf.cond(
+                halted | (bad & (knobs["on_bad"] == "skip")),
+                lambda: (state.parameters, state.optimizer),
+                apply,
+            )
+        else:
+            parameters, optimizer = apply()
         scale = self._optimizer.scale(state.optimizer)
-        if scale is not None:
-            magnitudes = before[:, -2:] / tf.cast(scale, tf.float64)
-            before = tf.concat([before[:, :-2], magnitudes], axis=1)
-        return [before, before if applied is raw else measure(applied)]
+        numbers = (state.step, loss, status, 1.0 if scale is None else scale)
+        head = tf.stack([tf.cast(n, tf.float64) for n in numbers])
+        return State(step, parameters, optimizer), head, raw, applied, halted
 
     def _status(self, finite: Any, loss: Any, state: State) -> Any:
         scale = self._optimizer.scale(state.optimizer)
@@ -298,7 +343,10 @@ class Program:
             tape.watch(list(nudges.values()))
             loss = self.scenario.loss(named, batch | nudges, self._loss_knobs(knobs))
         gradients = tape.gradient(loss, nudges)
-        return {name: measure(tf.unstack(g)) for name, g in gradients.items()}
+        return {
+            name: measure_rows([tf.reshape(g, [g.shape[0], -1])])[:, 0]
+            for name, g in gradients.items()
+        }
 
     # Tensors in, tensors out: for whoever traces steps in a function of his own.
 
@@ -333,21 +381,37 @@ class Program:
         )
         return self._structure | live
 
-    def _unpack(self, rows: Array) -> Rows:
-        n, parameters, fields = len(rows), len(self.names), len(FIELDS)
-        if rows.shape[1] == 3:  # not monitored
-            parameters = 0
-        cells = parameters * fields
-        raw, applied, ratio = np.split(rows[:, 3:], [cells, 2 * cells], axis=1)
-        shape = (n, parameters, fields)
-        return Rows(
-            step=rows[:, 0].astype(np.int64),
-            loss=rows[:, 1],
-            status=rows[:, 2].astype(np.int64),
-            raw=raw.reshape(shape),
-            applied=applied.reshape(shape),
-            update_ratio=ratio,
-        )
+    def _rows(
+        self, head: Any, raw: Any = None, applied: Any = None, last_ratio: Any = None
+    ) -> Rows:
+        numbers = head.numpy()
+        n, parameters = len(numbers), 0 if raw is None else len(self.names)
+        step, loss, status, scale = numbers.T
+        ratio = np.full((n, parameters), np.nan)
+        before = after = np.zeros((n, parameters, len(FIELDS)))
+        if raw is not None:
+            before, after = raw.numpy(), applied.numpy()
+            if self._optimizer.loss_scaling:  # magnitudes in units of the unscaled loss
+                before[..., MAGNITUDES] /= scale[:, None, None]
+            ratio[-1:] = last_ratio.numpy()
+        bad = ~np.isfinite(loss) | ((nonfinite(before) + nonfinite(after)).sum(axis=1) > 0)
+        status = np.where(bad & (status == FINE), BAD, status)
+        return Rows(step.astype(np.int64), loss, status.astype(np.int64), before, after, ratio)
+
+
+def _array(dtype: str, shape: tuple[int, ...]) -> Any:
+    """A TensorArray that grows step by step."""
+    return tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+
+
+def _update_ratio(before: list[Any], after: list[Any]) -> Any:
+    """[parameters]: norm of the update over norm of the weights; NaN where the weights are 0."""
+    updates = [b - a for a, b in zip(before, after, strict=True)]
+    size, change = (
+        tf.concat([norms(tf.reshape(t, [1, -1])) for t in tensors], axis=0)
+        for tensors in (before, updates)
+    )
+    return tf.where(size > 0, change / size, tf.constant(np.nan, tf.float64))
 
 
 def _graph(build: Callable[..., Any]) -> Any:
@@ -374,12 +438,6 @@ def draw_batch(train: Any, step: Any, batch_size: int, seed: Any) -> dict[str, A
         places, tf.cast(key, tf.uint32), tf.constant(rows - 1, tf.int64)
     )
     return {name: tf.gather(array, chosen) for name, array in train.items()}
-
-
-def _update_ratio(old: list[Any], new: list[Any]) -> Any:
-    """Norm of the update over norm of the weights, per parameter; NaN where the weights are 0."""
-    weights, updates = norms(old), norms([b - a for a, b in zip(old, new, strict=True)])
-    return tf.where(weights > 0, updates / weights, tf.constant(np.nan, tf.float64))
 
 
 _programs: OrderedDict[Any, Program] = OrderedDict()

@@ -134,18 +134,20 @@ class Trainer:
         try:
             self.state, rows = self._burst(self.program, steps, stop)
             return rows, ""
-        except tf.errors.InvalidArgumentError as error:
-            if not self.scenario.checks:
-                raise
-            message = _what_a_check_said(error.message)
-        self.state, taken = before, []
-        while True:  # the burst's steps are lost with it: take them singly up to the check
+        except tf.errors.InvalidArgumentError:
+            self.state, taken = before, []
+        while True:  # the burst's steps are lost with it: take them singly
             try:
                 self.state, rows = self._burst(self.program, 1, stop)
                 taken.append(rows)
-            except tf.errors.InvalidArgumentError:
+                if len(taken) == steps or (stop and rows.status[0] == BAD):
+                    return Rows.concatenate(taken), ""
+            except tf.errors.InvalidArgumentError as error:
+                if not self.scenario.checks:
+                    raise
                 _, rows = self._burst(self._unchecked(), 1, stop_at_bad=True)
-                return Rows.concatenate([*taken, rows._replace(status=np.array([BAD]))]), message
+                taken.append(rows._replace(status=np.array([BAD])))
+                return Rows.concatenate(taken), _what_a_check_said(error.message)
 
     def _burst(self, program: Program, steps: int, stop_at_bad: bool) -> tuple[State, Rows]:
         return program.burst(self.state, self.config, self._train, steps, stop_at_bad=stop_at_bad)

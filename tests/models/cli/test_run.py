@@ -50,7 +50,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_a_broken_run_is_told_in_full(run: Any) -> None:
     result = run("seq2seq", "--steps", "5")
-    assert list(result) == KEYS
+    assert list(result) == [*KEYS, "diagnosis"]
     assert result["scenario"] == "seq2seq"
     assert result["preset"] == "as-posted"
     assert result["seed"] == result["config"]["seed"] == 0

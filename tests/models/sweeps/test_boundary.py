@@ -48,7 +48,7 @@ def test_a_whole_number_knob_ends_at_neighbours() -> None:
     """An absent class makes −1/0 at step 0; batches of few rows are without one, sooner or later,
     and as long as they are all rows they never are."""
     config = BALANCED.config("as-posted", FAST | {"epsilon": 1e-4})
-    found = find_boundary("balanced_loss", config, "batch_size", low=1, high=20, steps=3)
+    found = find_boundary("balanced_loss", config, "batch_size", low=1, high=6, steps=3)
     assert found.finite_side == "above"
     breaks, holds = found.bracket
     assert holds - breaks == 1

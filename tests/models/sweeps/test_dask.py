@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from models.errors import BadInput
+from models.sweeps import engines
 from models.sweeps.engines import engine
 from models.sweeps.plan import Sweep
 from models.sweeps.running import SweepRun
@@ -129,7 +130,8 @@ def test_a_scheduler_that_is_gone_is_named(
     again.close()
 
 
-def test_no_scheduler_at_the_address() -> None:
+def test_no_scheduler_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "SECONDS_TO_CONNECT", 1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -160,3 +160,43 @@ def test_a_batch_of_all_rows_keeps_their_order(size: int) -> None:
     train = {"row": tf.range(100)}
     drawn = draw_batch(train, tf.constant(5, tf.int64), size, tf.constant(0, tf.int64))
     assert np.array_equal(drawn["row"].numpy(), np.arange(100))
+
+
+@pytest.mark.parametrize("clipping", ["off", "global_norm"])
+def test_looking_before_each_update_and_going_back_afterwards_end_alike(
+    make_trainer: Any, same_bits: SameBits, clipping: str
+) -> None:
+    """`skip` looks before each update; `halt` runs on and goes back to the state before the bad
+    step. Both must stop at the same step, in the same state, having measured the same."""
+    knobs = {"clipping": clipping, "clip_threshold": 0.1, **FAST}
+    before, afterwards = (
+        make_trainer("balanced_loss", on_bad=on_bad, **knobs) for on_bad in ("skip", "halt")
+    )
+    (state, rows), (other_state, other_rows) = (
+        burst(trainer, 200, stop=True) for trainer in (before, afterwards)
+    )
+    assert len(rows.step) < 200
+    assert same_bits(state, other_state)
+    assert same_bits(tuple(rows[:-1]), tuple(other_rows[:-1]))
+
+
+def test_a_long_burst_in_parts_is_the_same_burst(
+    make_trainer: Any, monkeypatch: pytest.MonkeyPatch, same_bits: SameBits
+) -> None:
+    whole, parts = make_trainer("balanced_loss", **FAST), make_trainer("balanced_loss", **FAST)
+    state, rows = burst(whole, 200, stop=True)
+    monkeypatch.setattr(parts.program, "_longest", 7)
+    other_state, other_rows = burst(parts, 200, stop=True)
+    assert same_bits(state, other_state)
+    assert same_bits(tuple(rows[:-1]), tuple(other_rows[:-1]))  # all but the update ratio
+
+
+def test_the_update_ratio_is_that_of_the_last_step(make_trainer: Any) -> None:
+    trainer = make_trainer("balanced_loss", **FAST)
+    before, _ = burst(trainer, 4, stop=True)
+    after, rows = burst(trainer, 5, stop=True)
+    assert np.isnan(rows.update_ratio[:-1]).all()
+    for p, (old, new) in enumerate(zip(before.parameters, after.parameters, strict=True)):
+        update = np.float64(new) - np.float64(old)
+        expected = np.linalg.norm(update) / np.linalg.norm(np.float64(old))
+        assert rows.update_ratio[-1, p] == pytest.approx(expected, rel=1e-6)
