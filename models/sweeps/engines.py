@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from ..errors import BadInput
+from .cores import one_core_each, parts_at_once
 from .members import Watch
 from .part import run_part
 from .plan import Part
@@ -38,21 +39,20 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """One part at a time in a thread of this process; TensorFlow spreads it over the cores."""
-
-    parallel = 1
+    """Threads of this process, as many as `parts_at_once` has it."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="nanatomy-sweep")
+        self.parallel = parts_at_once()
+        self._threads = ThreadPoolExecutor(self.parallel, thread_name_prefix="nanatomy-sweep")
 
     def submit(self, part: Part, watch: Watch) -> Results:
-        return self._thread.submit(run_part, part, watch)
+        return self._threads.submit(run_part, part, watch)
 
     def problem(self) -> str:
         return ""
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class DaskEngine:
@@ -65,11 +65,12 @@ class DaskEngine:
 
     @property
     def parallel(self) -> int:
-        """One part a worker, and one that waits so that no worker ever does."""
-        return 2 * max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+        """One part for each thread of a worker, and one that waits so that no thread ever does."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return 2 * max(1, sum(worker["nthreads"] for worker in workers))
 
     def submit(self, part: Part, watch: Watch) -> Results:
-        return self._executor.submit(run_part, part)
+        return self._executor.submit(run_on_worker, part)
 
     def problem(self) -> str:
         if self._client.status == "running":
@@ -78,6 +79,12 @@ class DaskEngine:
 
     def close(self) -> None:
         self._client.close(timeout=SECONDS_TO_CONNECT)
+
+
+def run_on_worker(part: Part) -> list[RunResult]:
+    """`run_part` in a process of its own."""
+    one_core_each()
+    return run_part(part)
 
 
 def _connect(address: str) -> Any:

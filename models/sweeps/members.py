@@ -30,7 +30,7 @@ class Ended:
     """A run after its last step, or before its first bad one, which was tried and not taken.
 
     `loss` is that of the latest step, the bad one included; `broke` names the parameters whose
-    gradient was not finite in it.
+    gradient was not finite in it, `metric` is the scenario's first.
     """
 
     member: Member
@@ -38,6 +38,7 @@ class Ended:
     state: State
     bad: bool
     loss: float
+    metric: float
     broke: tuple[str, ...]
 
 

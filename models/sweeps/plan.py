@@ -16,8 +16,8 @@ from .axes import Axis, check_axes
 
 MOST_SEEDS = 8
 COARSE_CELLS = 64  # of the first map, at most
-WIDEST_PART = 128  # runs that are computed together, at most
-NARROW_PART = 32
+WIDEST_PART = 64  # runs that are computed together, at most
+NARROW_PART = 16  # seeds with fewer cells than this are computed together
 
 Index = tuple[int, ...]
 

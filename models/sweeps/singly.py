@@ -36,4 +36,13 @@ def _ended(member: Member, trainer: Trainer) -> Ended:
     by_stage = [nonfinite(health[0]) > 0 for health in (rows.raw, rows.applied)]
     first = next((flags for flags in by_stage if flags.any()), by_stage[0])
     broke = tuple(n for n, bad in zip(trainer.program.names, first, strict=True) if bad)
-    return Ended(member, trainer.program, trainer.state, trainer.halted, float(rows.loss[0]), broke)
+    metric = next(iter(trainer.outcome().metrics.values()))
+    return Ended(
+        member=member,
+        program=trainer.program,
+        state=trainer.state,
+        bad=trainer.halted,
+        loss=float(rows.loss[0]),
+        metric=float(metric),
+        broke=broke,
+    )

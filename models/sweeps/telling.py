@@ -1,12 +1,12 @@
-"""What is told of a run that has ended: its metric, and why it broke."""
+"""What is told of a run that has ended: above all why it broke."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..scenarios.contract import Dataset, Scenario
-from ..training.program import Program, program_for
+from ..scenarios.contract import Scenario
+from ..training.program import program_for
 from .members import Ended
 from .results import RunResult
 
@@ -23,7 +23,6 @@ class Teller:
     def __init__(self, chosen: Scenario) -> None:
         self._chosen = chosen
         self._mechanisms: dict[Any, str] = {}
-        self._tensors: dict[tuple[int, str], dict[str, Any]] = {}
 
     def tell(self, ended: Ended) -> RunResult:
         mechanism, replayed = self._mechanism(ended) if ended.bad else ("", False)
@@ -31,18 +30,11 @@ class Teller:
             task=ended.member.task,
             first_bad_step=int(ended.state.step) if ended.bad else None,
             loss=ended.loss,
-            metric=self._metric(ended),
+            metric=ended.metric,
             broke_first=ended.broke,
             mechanism=mechanism,
             replayed=replayed,
         )
-
-    def _metric(self, ended: Ended) -> float:
-        member = ended.member
-        probe = self._on_device(ended.program, member.dataset, "probe")
-        predictions = ended.program.predict(ended.state, member.config, probe)
-        metrics = self._chosen.outcome(predictions, member.dataset, member.config).metrics
-        return float(next(iter(metrics.values())))
 
     def _mechanism(self, ended: Ended) -> tuple[str, bool]:
         kind = (ended.broke, math.isfinite(ended.loss))
@@ -57,12 +49,6 @@ class Teller:
             config = member.config | dict.fromkeys(self._chosen.checks, False)
             shapes = {name: array.shape for name, array in member.parameters.items()}
             program = program_for(self._chosen, config, member.dataset, shapes)
-        train = self._on_device(program, member.dataset, "train")
+        train = program.tensors(member.dataset.train)
         origins = program.diagnose(ended.state, member.config, train).origins
         return origins[0].mechanism if origins else STOPPED_BY_CHECK
-
-    def _on_device(self, program: Program, dataset: Dataset, which: str) -> dict[str, Any]:
-        key = (id(dataset), which)
-        if key not in self._tensors:
-            self._tensors[key] = program.tensors(getattr(dataset, which))
-        return self._tensors[key]

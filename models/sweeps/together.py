@@ -28,10 +28,8 @@ def run_together(
     """Every run as it would be alone, in the order in which they end; fewer of them where the watch
     stopped. Raises CannotMap before anything else."""
     size = sum(array.nbytes for array in members[0].dataset.train.values())
-    fitting = max(1, int(LARGEST_DATA // size))
-    sharing = len({id(member.dataset) for member in members}) == 1
-    own_data = not sharing or fitting >= len(members)
-    width = fitting if own_data else len(members)
+    own_data = len({id(member.dataset) for member in members}) > 1
+    width = max(1, int(LARGEST_DATA // size)) if own_data else len(members)
     for first in range(0, len(members), width):
         yield from _advance(program, members[first : first + width], own_data, steps, watch)
 
@@ -110,16 +108,37 @@ class Bursts:
         return many, time.perf_counter() - began
 
     def _ended(self, running: list[Member], many: Many, chosen: Array) -> Iterator[Ended]:
+        rows = np.flatnonzero(chosen)
+        many = take(many, rows)
+        members = [running[row] for row in rows]
+        metrics = self._metrics(members, many)
         bad, loss, finite = many.bad.numpy(), many.loss.numpy(), many.finite.numpy()
         names = self.form.program.names
-        for row in np.flatnonzero(chosen):
+        for row, member in enumerate(members):
             by_stage = ~finite[row].reshape(-1, len(names))  # as computed, then as applied
             first = next((flags for flags in by_stage if flags.any()), by_stage[0])
             yield Ended(
-                running[row],
-                self.form.program,
-                state_of(many, int(row)),
-                bool(bad[row]),
-                float(loss[row]),
-                tuple(compress(names, first)),
+                member=member,
+                program=self.form.program,
+                state=state_of(many, row),
+                bad=bool(bad[row]),
+                loss=float(loss[row]),
+                metric=metrics[row],
+                broke=tuple(compress(names, first)),
             )
+
+    def _metrics(self, members: list[Member], many: Many) -> dict[int, float]:
+        """Each run's metric, by its place."""
+        program = self.form.program
+        of_dataset: dict[int, list[int]] = {}
+        for row, member in enumerate(members):
+            of_dataset.setdefault(id(member.dataset), []).append(row)
+        metrics = {}
+        for rows in of_dataset.values():
+            dataset = members[rows[0]].dataset
+            probe = program.tensors(dataset.probe)
+            predictions = self.form.predict(take(many, np.array(rows)), probe)
+            for row, predicted in zip(rows, predictions, strict=True):
+                outcome = program.scenario.outcome(predicted, dataset, members[row].config)
+                metrics[row] = float(next(iter(outcome.metrics.values())))
+        return metrics

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -45,6 +46,9 @@ class Vectorised:
         self.program = program
         self._batch_size = batch_size
         self.checked = False  # whether its first steps were seen to be those of single runs
+        self._predict = tf.function(
+            partial(self._build_predict), autograph=False, reduce_retracing=True
+        )
         self._lock = threading.Lock()
         self._bursts: dict[tuple[str, ...], Any] = {}  # names of the data of its own → function
 
@@ -55,25 +59,42 @@ class Vectorised:
         data: Sequence[Mapping[str, Array]],
     ) -> Many:
         """Runs at step 0; `data` are their training arrays, empty where they share them."""
-        states = [self.program.initial_state(p) for p in parameters]
-        knobs = [self.program.knob_tensors(config) for config in configs]
-        arrays = [self.program.tensors(arrays) for arrays in data]
-        n = len(configs)
-        changed = self.program.compute_dtype != self.program.weight_dtype
+        n, program = len(configs), self.program
+        one = program.initial_state(parameters[0])
+        weights = [
+            tf.constant(np.stack([p[name] for p in parameters]), program.weight_dtype)
+            for name in program.names
+        ]
+        optimizer = [tf.repeat(t[None], n, axis=0) for t in one.optimizer]
+        changed = program.compute_dtype != program.weight_dtype
         clipped = configs[0]["clipping"] != "off"
-        gradients = len(self.program.names) * (2 if changed or clipped else 1)
+        gradients = len(program.names) * (2 if changed or clipped else 1)
         return Many(
-            state=_stack(states),
-            knobs=_stack(knobs),
+            state=State(tf.zeros([n], tf.int64), weights, optimizer),
+            knobs=_stack([program.knob_tensors(config) for config in configs]),
             bad=tf.zeros([n], tf.bool),
-            loss=tf.zeros([n], self.program.compute_dtype),
+            loss=tf.zeros([n], program.compute_dtype),
             finite=tf.ones([n, gradients], tf.bool),
-            data=_stack(arrays) if arrays else {},
+            data=_stack([program.tensors(arrays) for arrays in data]) if data else {},
         )
 
     def burst(self, many: Many, shared: Mapping[str, Any], steps: int) -> Many:
         """Up to `steps` further steps of every run that is not bad, in one compiled call."""
         return self._bursts[tuple(many.data)](many, dict(shared), tf.constant(steps))
+
+    def predict(self, many: Many, probe: Mapping[str, Any]) -> list[dict[str, Array]]:
+        """The program's predictions of each of these runs on the same probe."""
+        predictions = self._predict(many.state.parameters, many.knobs, dict(probe))
+        arrays = {name: p.numpy() for name, p in predictions.items()}
+        return [{name: a[row] for name, a in arrays.items()} for row in range(len(many.bad))]
+
+    def _build_predict(self, parameters: Any, knobs: Any, probe: Any) -> Any:
+        def one(run: tuple[Any, Any]) -> Any:
+            return self.program.predictions(*run, probe)
+
+        shape = tf.nest.map_structure(lambda t: t[0], (parameters, knobs))
+        like = tf.nest.map_structure(lambda t: tf.TensorSpec(None, t.dtype), one(shape))
+        return tf.map_fn(one, (parameters, knobs), fn_output_signature=like)
 
     def compile(self, many: Many, shared: Mapping[str, Any]) -> None:
         """Trace the burst for runs like these; CannotMap where TensorFlow is unable to."""
@@ -83,7 +104,9 @@ class Vectorised:
                 return
             signature = [_any_number(many), tf.nest.map_structure(_like, dict(shared))]
             burst = tf.function(
-                self._build, autograph=False, input_signature=[*signature, _like(tf.constant(0))]
+                partial(self._build),
+                autograph=False,
+                input_signature=[*signature, _like(tf.constant(0))],
             )
             try:
                 with _conversions_unannounced():
@@ -96,7 +119,7 @@ class Vectorised:
 
         def one(run: Many) -> Many:
             state = State(*run.state)
-            attempt = self.program.attempt(state, run.knobs, run.data)
+            attempt = self.program.attempt(state, run.knobs, run.data or shared)
             bad = attempt.status == BAD
             stay = run.bad | bad
             after = tf.nest.map_structure(lambda a, b: tf.where(stay, a, b), state, attempt.state)
@@ -125,7 +148,7 @@ def vectorised(program: Program, batch_size: int) -> Vectorised:
 
 
 def draw_batches(many: Many, shared: Mapping[str, Any], batch_size: int) -> dict[str, Any]:
-    """`draw_batch` for every run: name → [n, batch, …].
+    """`draw_batch` for every run: name → [n, batch, …]; empty where all take all shared rows.
 
     By the operation below `tf.random.experimental.index_shuffle`, which takes a seed for each
     index; the function itself does not, and mapped over runs it gives other numbers.
@@ -133,8 +156,7 @@ def draw_batches(many: Many, shared: Mapping[str, Any], batch_size: int) -> dict
     data, n = many.data, tf.shape(many.bad)[0]
     rows = next(iter(data.values())).shape[1] if data else next(iter(shared.values())).shape[0]
     if batch_size == 0 or batch_size >= rows:
-        every = {k: tf.broadcast_to(a, tf.concat([[n], a.shape], 0)) for k, a in shared.items()}
-        return data or every
+        return data
     batches = rows // batch_size
     epoch, position = many.state.step // batches, many.state.step % batches
     places = position[:, None] * batch_size + tf.range(batch_size, dtype=tf.int64)

@@ -108,7 +108,7 @@ class Program:
         self._longest = max(1, LARGEST_RECORD // entries)
         self._burst = _graph(self._build_burst)
         self._gradients = _graph(self._build_gradients)
-        self._predict = _graph(self._build_predict)
+        self._predict = _graph(self.predictions)
         self._through_time = _graph(self._build_through_time)
 
     @property
@@ -328,11 +328,6 @@ class Program:
     def _build_gradients(self, state: State, knobs: Any, train: Any) -> Any:
         return self._differentiate(State(*state), knobs, train)
 
-    def _build_predict(self, parameters: Any, knobs: Any, probe: Any) -> Any:
-        weights = [tf.cast(p, self.compute_dtype) for p in parameters]
-        named = dict(zip(self.names, weights, strict=True))
-        return self.scenario.predict(named, probe, self._loss_knobs(knobs))
-
     def _build_through_time(self, state: State, knobs: Any, train: Any) -> Any:
         assert self.scenario.nudges is not None
         weights = [tf.cast(p, self.compute_dtype) for p in state.parameters]
@@ -360,6 +355,12 @@ class Program:
             state.optimizer, applied, state.parameters, knobs["learning_rate"]
         )
         return Attempt(loss, finite, status, State(state.step + 1, parameters, optimizer))
+
+    def predictions(self, parameters: Any, knobs: Any, probe: Any) -> Any:
+        """What the scenario predicts of the probe, as tensors."""
+        weights = [tf.cast(p, self.compute_dtype) for p in parameters]
+        named = dict(zip(self.names, weights, strict=True))
+        return self.scenario.predict(named, probe, self._loss_knobs(knobs))
 
     # Knobs as tensors, rows as arrays.
 

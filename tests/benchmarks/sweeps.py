@@ -27,15 +27,17 @@ import numpy as np
 from models.lazy import tf
 from models.scenarios import scenario
 from models.sweeps.axes import read_axis
-from models.sweeps.engines import engine
+from models.sweeps.cores import one_core_each
+from models.sweeps.engines import LocalEngine, engine, run_on_worker
+from models.sweeps.members import Watch
 from models.sweeps.part import run_part
-from models.sweeps.plan import Sweep, Task, levels, parts
+from models.sweeps.plan import Part, Sweep, Task, levels, parts
 from models.sweeps.running import SweepRun
 from models.training.live import LiveRun
 from models.training.program import draw_batch
 from models.training.trainer import Trainer
 
-SINGLES = 4  # single runs that are timed beside each part
+SINGLES = 6  # single runs that are timed after some parts
 EAGER_STEPS = 5
 SECONDS_OF_LIVE = 8
 
@@ -69,7 +71,8 @@ def eager_single(s: Sweep, task: Task) -> int:
     program, rate = trainer.program, config["learning_rate"]
     train = program.tensors(trainer.dataset.train)
     variables = {
-        name: tf.Variable(p) for name, p in zip(program.names, trainer.state.parameters, strict=True)
+        name: tf.Variable(p)
+        for name, p in zip(program.names, trainer.state.parameters, strict=True)
     }
     knobs = program._loss_knobs(program.knob_tensors(config))
     for step in range(EAGER_STEPS):
@@ -101,16 +104,22 @@ def throughput(s: Sweep, *, eager: bool = False) -> dict[str, float]:
         steps[name] += work()
         seconds[name] += time.perf_counter() - began
 
-    def taken(part: Any) -> int:
-        bad = [result.first_bad_step for result in run_part(part)]
+    local = LocalEngine()
+
+    def taken(some: list[Part]) -> int:
+        futures = [local.submit(part, Watch()) for part in some]
+        bad = [result.first_bad_step for future in futures for result in future.result()]
         return sum(s.steps if step is None else step + 1 for step in bad)
 
     generator = np.random.default_rng(0)
-    for part in cut:
-        timed("sweep", lambda part=part: taken(part))
-        for i in generator.choice(len(part.tasks), min(SINGLES, len(part.tasks)), replace=False):
+    for first in range(0, len(cut), 2 * local.parallel):
+        some = cut[first : first + 2 * local.parallel]
+        timed("sweep", lambda some=some: taken(some))
+        tasks = [task for part in some for task in part.tasks]
+        for i in generator.choice(len(tasks), min(SINGLES, len(tasks)), replace=False):
             for name, way in ways.items():
-                timed(name, lambda way=way, task=part.tasks[i]: way(s, task))
+                timed(name, lambda way=way, task=tasks[i]: way(s, task))
+    local.close()
     return {name: steps[name] / seconds[name] for name in steps}
 
 
@@ -168,12 +177,14 @@ def memory() -> list[bool]:
     """GiB at the most of a process that makes a 64×64 sweep."""
     code = (
         "import sys; sys.argv=['']; "
-        f"sys.path.insert(0, {str(ROOT / 'tests' / 'benchmarks')!r}); import sweeps; "
+        f"sys.path.insert(0, {str(ROOT / 'tests' / 'benchmarks')!r}); import sweeps; sweeps.one_core_each(); "
         "run = sweeps.SweepRun(sweeps.balanced(64, 50)); sweeps.finish(run); run.close(); "
         "assert len(run.view().results) == 4096; print(sweeps.peak_gib())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return [report("peak memory of a 64×64 sweep, GiB", float(done.stdout.split()[-1]), 2, most=True)]
+    return [
+        report("peak memory of a 64×64 sweep, GiB", float(done.stdout.split()[-1]), 2, most=True)
+    ]
 
 
 def peak_gib() -> float:
@@ -252,7 +263,7 @@ def _dask_rate(cores: list[int]) -> float:
         cluster = engine(f"dask://{address}")
         client = cluster._client  # type: ignore[attr-defined]
         client.wait_for_workers(len(cores), timeout=60)
-        client.run(run_part, parts(balanced(steps=1))[0])  # compiles on every worker
+        client.run(run_on_worker, parts(balanced(steps=1))[0])  # compiles on every worker
         run = SweepRun(s, cluster)
         seconds = finish(run)
         assert not run.view().failed
@@ -268,6 +279,7 @@ BENCHMARKS = {b.__name__: b for b in (gains, coarse, memory, live, dask)}
 
 
 def main(names: list[str]) -> int:
+    one_core_each()
     good = [g for name in names or BENCHMARKS for g in BENCHMARKS[name]()]
     return 0 if all(good) else 1
 
