@@ -141,10 +141,8 @@ def parts(sweep: Sweep, done: Collection[Task] = ()) -> list[Part]:
             # Seeds mostly have data of their own; runs that share their data are a little faster.
             waves = _by_seed(left) if len(group) >= NARROW_PART else [left]
             for wave in waves:
-                cut += [
-                    _part(sweep, wave[first : first + WIDEST_PART])
-                    for first in range(0, len(wave), WIDEST_PART)
-                ]
+                count = math.ceil(len(wave) / WIDEST_PART)  # of parts, about equally wide
+                cut += [_part(sweep, wave[i::count]) for i in range(count)]
     return cut
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..scenarios.contract import Array
 from ..training.program import BAD, Program
 from .members import Ended, Member, Watch, fitting_steps
-from .vectorised import CannotMap, Many, Vectorised, state_of, take, vectorised
+from .vectorised import CannotMap, Many, Vectorised, states, take, vectorised
 
 LARGEST_DATA = 64e6  # bytes of training data that a graph is given
 CHECKED_STEPS = 3
@@ -57,10 +57,11 @@ def _check(bursts: Bursts, members: Sequence[Member], many: Many) -> None:
     TensorFlow maps some operations wrongly; a model that uses one must not be misjudged.
     """
     program = bursts.form.program
+    state = states(many)
     for row in {0, len(members) - 1}:
         member = members[row]
-        state, train = state_of(many, row), program.tensors(member.dataset.train)
-        _, rows = program.burst(state, member.config, train, CHECKED_STEPS, stop_at_bad=True)
+        train = program.tensors(member.dataset.train)
+        _, rows = program.burst(state[row], member.config, train, CHECKED_STEPS, stop_at_bad=True)
         mapped = bursts.form.burst(take(many, np.array([row])), bursts.shared, CHECKED_STEPS)
         same_step = int(mapped.state.step[0]) == int(rows.step[-1]) + (rows.status[-1] != BAD)
         near = CHECKED_NEARNESS[program.compute_dtype]
@@ -113,14 +114,14 @@ class Bursts:
         members = [running[row] for row in rows]
         metrics = self._metrics(members, many)
         bad, loss, finite = many.bad.numpy(), many.loss.numpy(), many.finite.numpy()
-        names = self.form.program.names
+        state, names = states(many), self.form.program.names
         for row, member in enumerate(members):
             by_stage = ~finite[row].reshape(-1, len(names))  # as computed, then as applied
             first = next((flags for flags in by_stage if flags.any()), by_stage[0])
             yield Ended(
                 member=member,
                 program=self.form.program,
-                state=state_of(many, row),
+                state=state[row],
                 bad=bool(bad[row]),
                 loss=float(loss[row]),
                 metric=metrics[row],

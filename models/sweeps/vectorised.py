@@ -179,9 +179,13 @@ def take(many: Many, rows: Array) -> Many:
     return tf.nest.map_structure(lambda t: tf.gather(t, rows), many)
 
 
-def state_of(many: Many, row: int) -> State:
-    """One run's state, as its program wants it."""
-    return State(*tf.nest.map_structure(lambda t: t[row], many.state))
+def states(many: Many) -> list[State]:
+    """Each run's state, in NumPy, as its program takes it."""
+    step, parameters, optimizer = tf.nest.map_structure(lambda t: t.numpy(), many.state)
+    return [
+        State(step[row], [p[row] for p in parameters], [o[row] for o in optimizer])
+        for row in range(len(step))
+    ]
 
 
 def _stack(structures: Sequence[Any]) -> Any:
