@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from models.training.live import LiveRun
 from models.training.program import draw_batch
 from models.training.trainer import Trainer
 
+ROOT = Path(__file__).parents[2]
 SINGLES = 6  # single runs that are timed after some parts
 EAGER_STEPS = 5
 LARGE_SWEEP = "large_sweep"

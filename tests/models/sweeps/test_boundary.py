@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from models.errors import BadInput
 from models.scenarios import scenario
 from models.sweeps.boundary import NEARNESS, find_boundary
+from models.training.program import draw_batch
 
 BALANCED = scenario("balanced_loss")
 FAST: dict[str, Any] = {"learning_rate": 1.0, "hidden_1": 8, "hidden_2": 4}
@@ -45,13 +47,20 @@ def test_a_knob_without_effect_has_no_boundary() -> None:
 
 
 def test_a_whole_number_knob_ends_at_neighbours() -> None:
-    """An absent class makes −1/0 at step 0; batches of few rows are without one, sooner or later,
-    and as long as they are all rows they never are."""
+    """A batch without one class divides by 0: which sizes draw one, the batches themselves tell."""
     config = BALANCED.config("as-posted", FAST | {"epsilon": 1e-4})
-    found = find_boundary("balanced_loss", config, "batch_size", low=1, high=6, steps=3)
-    assert found.finite_side == "above"
-    breaks, holds = found.bracket
-    assert holds - breaks == 1
+    labels = {"y": BALANCED.load(config, None).train["y"]}
+
+    def holds(size: int) -> bool:
+        batches = [draw_batch(labels, np.int64(step), size, np.int64(0)) for step in range(3)]
+        return all(len(np.unique(batch["y"])) == 2 for batch in batches)
+
+    finite = [size for size in range(1, 7) if holds(size)]
+    assert finite == [3, 4, 5], "the test is written for these"
+    found = find_boundary("balanced_loss", config, "batch_size", low=1, high=5, steps=3)
+    assert (found.finite_side, found.boundary, found.bracket) == ("above", 3, (2, 3))
+    with pytest.raises(BadInput, match="breaks at both ends, 1 and 6, but not at 3"):
+        find_boundary("balanced_loss", config, "batch_size", low=1, high=6, steps=3)
 
 
 def test_a_linear_knob() -> None:

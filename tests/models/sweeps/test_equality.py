@@ -52,7 +52,10 @@ def assert_equal(sweep: Sweep, results: list[RunResult], samples: int = 6) -> No
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "step knobs": (("epsilon=1e-12:1e-2:log:5", "learning_rate=1e-2:1:log:5"), {"steps": 60}),
-    "weights and seeds": (("weight_std=1e-2:1:log:4",), {"seeds": 3, "learning_rate": 0.5}),
+    "weights and seeds": (
+        ("weight_std=1e-2:1:log:4",),
+        {"seeds": 3, "learning_rate": 0.5, "dtype": "float64"},
+    ),
     "batches of seeds": (("learning_rate=1e-2:1:log:3",), {"seeds": 3, "batch_size": 32}),
     "graph knobs": (("dtype=float32,float64", "clipping=off,norm,global_norm"), {}),
     "optimisers": (("optimizer=sgd,momentum,adam", "learning_rate=1e-3:0.1:3"), {}),
