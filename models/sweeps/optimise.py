@@ -23,7 +23,7 @@ from .results import RunResult
 
 TOGETHER = 16  # trials that are asked for at once
 MOST_TRIALS = 1000
-VIOLATION = "violation"
+STEPS_LOST = "share of the steps lost"
 SAMPLER_SEED = 0
 
 
@@ -81,11 +81,7 @@ class Optimisation:
         """Trials as they come, a batch at a time, until there are enough or the watch stops."""
         watch = watch or Watch()
         optuna = _optuna()
-        sampler = optuna.samplers.TPESampler(
-            seed=SAMPLER_SEED,
-            constant_liar=True,
-            constraints_func=lambda trial: (trial.user_attrs[VIOLATION],),
-        )
+        sampler = optuna.samplers.TPESampler(seed=SAMPLER_SEED, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
         left = self.trials
         while left > 0:
@@ -95,7 +91,7 @@ class Optimisation:
             if watch.stopped.is_set():
                 return
             for asked_trial, trial in zip(asked, trials, strict=True):
-                asked_trial.set_user_attr(VIOLATION, self._violation(trial.runs))
+                asked_trial.set_constraint(STEPS_LOST, self._steps_lost(trial.runs))
                 study.tell(asked_trial, _value(trial.runs))
             yield trials
 
@@ -127,7 +123,7 @@ class Optimisation:
             trials.append(Trial(number, settings, runs, _value(runs) if finite else None))
         return trials
 
-    def _violation(self, runs: Sequence[RunResult]) -> float:
+    def _steps_lost(self, runs: Sequence[RunResult]) -> float:
         """The share of the steps that the runs did not reach; at most 0 where all are finite."""
         reached = [self.steps if run.first_bad_step is None else run.first_bad_step for run in runs]
         lost = 1 - statistics.fmean(reached) / self.steps
