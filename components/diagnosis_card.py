@@ -84,6 +84,9 @@ def draw(finding: Finding, run: LiveRun, view: RunView, dark: bool) -> None:
             key=f"{name}/origin",
         )
         origin = diagnosis.origins[number]
+    first = view.first_bad_step
+    if origin.mechanism == "bad-parameter" and first is not None:
+        st.markdown(f"It was carried on at step {first:,}: that update made the parameter so.")
     left, right = st.columns([3, 2])
     with left:
         chips(origin)

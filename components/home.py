@@ -32,8 +32,8 @@ STEPS = (
 def show() -> None:
     st.title("Why did my gradients become NaN?")
     st.markdown(
-        "Pick a failure that somebody reported. See it break, find the operation that broke it, and "
-        "prove what mends it."
+        "Pick a failure that somebody reported. See it break, find the operation that broke it, "
+        "and prove what mends it."
     )
     for column, scenario in zip(st.columns(len(scenarios())), scenarios().values(), strict=True):
         with column:

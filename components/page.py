@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from models.training.warm import warm_up
 
+ICON = Path(__file__).parent / "browser" / "icon.svg"  # Material icons would come from elsewhere
 PAGES = (
     ("app.py", "Home", ":material/home:"),
     ("pages/laboratory.py", "Laboratory", ":material/science:"),
@@ -15,9 +18,7 @@ PAGES = (
 
 def begin_page(title: str) -> None:
     """Page settings and navigation; must be the page's first call. TensorFlow loads behind it."""
-    st.set_page_config(
-        page_title=f"{title} · NaNatomy", page_icon=":material/emergency:", layout="wide"
-    )
+    st.set_page_config(page_title=f"{title} · NaNatomy", page_icon=str(ICON), layout="wide")
     with st.sidebar:
         st.markdown("### NaNatomy")
         with st.container(horizontal=True, gap="small"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..scenarios.knobs import KnobValue
 from ..training.history import HistoryView
 from .fidelity import Fidelity
 
+# From the best to the worst.
 Verdict = Literal[
     "untouched",
     "mends",
@@ -21,16 +22,7 @@ Verdict = Literal[
     "could not be tried",
 ]
 
-BEST_FIRST: tuple[Verdict, ...] = (
-    "untouched",
-    "mends",
-    "mends but distorts the gradient",
-    "only delays",
-    "hides it (zero gradient)",
-    "does nothing",
-    "makes it worse",
-    "could not be tried",
-)
+BEST_FIRST: tuple[Verdict, ...] = get_args(Verdict)
 MENDING: tuple[Verdict, ...] = ("mends", "mends but distorts the gradient")
 
 

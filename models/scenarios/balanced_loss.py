@@ -16,7 +16,7 @@ import numpy as np
 
 from ..inputs.table import breast_cancer, read_table, standardise, train_test_split
 from ..lazy import tf
-from .common import common_knobs
+from .common import common_knobs, std_knob
 from .contract import (
     Array,
     Curves,
@@ -234,17 +234,7 @@ KNOBS = (
         unit="units",
         help="Width of the second layer.",
     ),
-    Number(
-        name="weight_std",
-        label="Initialiser's std",
-        group="model",
-        default=0.1,
-        low=1e-3,
-        high=2.0,
-        scale="log",
-        stage="data",
-        help="Weights start at N(0, std²), biases at 0.",
-    ),
+    std_knob(0.1),
     Choice(
         name="absent_class",
         label="Class absent from the batch",

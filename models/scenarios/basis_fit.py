@@ -15,7 +15,7 @@ import numpy as np
 from ..inputs.formula import parse_formula
 from ..inputs.points import read_points
 from ..lazy import tf
-from .common import common_knobs
+from .common import common_knobs, std_knob
 from .contract import (
     Array,
     Curves,
@@ -281,18 +281,7 @@ KNOBS = (
         stage="data",
         help="How the weights start.",
     ),
-    Number(
-        name="weight_std",
-        label="Initialiser's std",
-        group="model",
-        default=0.3,
-        low=1e-3,
-        high=2.0,
-        scale="log",
-        stage="data",
-        shown_if={"attention_initialiser": ("normal",)},
-        help="Weights start at N(0, std²).",
-    ),
+    std_knob(0.3, {"attention_initialiser": ("normal",)}),
     Toggle(
         name="layer_norm",
         label="Layer normalisation",

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from .knobs import AnyKnob, Choice, Number, Toggle
+from collections.abc import Mapping
+
+from .knobs import AnyKnob, Choice, KnobValue, Number, Toggle
+
+
+def std_knob(default: float, shown_if: Mapping[str, tuple[KnobValue, ...]] | None = None) -> Number:
+    """Standard deviation of the weights at the start."""
+    return Number(
+        name="weight_std",
+        label="Initialiser's std",
+        group="model",
+        default=default,
+        low=1e-3,
+        high=2.0,
+        scale="log",
+        stage="data",
+        shown_if=shown_if or {},
+        help="Weights start at N(0, std²), biases at 0.",
+    )
 
 
 def common_knobs(

@@ -25,7 +25,7 @@ from ..inputs.sentence_pairs import (
     read_pairs,
 )
 from ..lazy import tf
-from .common import common_knobs
+from .common import common_knobs, std_knob
 from .contract import (
     Array,
     Dataset,
@@ -307,18 +307,7 @@ KNOBS = (
         stage="data",
         help="How the weight matrices start; biases start at 0.",
     ),
-    Number(
-        name="weight_std",
-        label="Initialiser's std",
-        group="model",
-        default=0.1,
-        low=1e-3,
-        high=2.0,
-        scale="log",
-        stage="data",
-        shown_if={"initialiser": ("std",)},
-        help="Weights start at N(0, std²).",
-    ),
+    std_knob(0.1, {"initialiser": ("std",)}),
     Number(
         name="hidden",
         label="Hidden size",

@@ -241,10 +241,13 @@ class Program:
         loop is `checked`: it looks whether all is finite before each update.
         """
         shapes = [tuple(p.shape) for p in state.parameters]
-        records = [_array(self.compute_dtype, shape) for shape in shapes] if monitor else []
-        if monitor and self._clipped:
-            records += [_array(self.weight_dtype, shape) for shape in shapes]
-        arrays = (_array("float64", (HEAD,)), *records)
+        kinds = [("float64", (HEAD,))]
+        if monitor:
+            kinds += [(self.compute_dtype, shape) for shape in shapes]
+            kinds += [(self.weight_dtype, shape) for shape in shapes if self._clipped]
+        arrays = tuple(
+            tf.TensorArray(dtype, size=steps, element_shape=shape) for dtype, shape in kinds
+        )
 
         def going(taken: Any, halted: Any, *_: Any) -> Any:
             return (taken < steps) & ~halted
@@ -256,8 +259,8 @@ class Program:
             return taken + 1, halted, arrays, state.parameters, new
 
         start = (tf.constant(0), tf.constant(False), arrays, state.parameters, state)
-        *_, arrays, before, state = tf.while_loop(going, step, start)
-        head, *recorded = (a.stack() for a in arrays)
+        taken, _, arrays, before, state = tf.while_loop(going, step, start)
+        head, *recorded = (a.stack()[:taken] for a in arrays)
         if not monitor:
             return state, head
         flat = [tf.reshape(r, [-1, int(np.prod(r.shape[1:]))]) for r in recorded]
@@ -398,11 +401,6 @@ class Program:
         bad = ~np.isfinite(loss) | ((nonfinite(before) + nonfinite(after)).sum(axis=1) > 0)
         status = np.where(bad & (status == FINE), BAD, status)
         return Rows(step.astype(np.int64), loss, status.astype(np.int64), before, after, ratio)
-
-
-def _array(dtype: str, shape: tuple[int, ...]) -> Any:
-    """A TensorArray that grows step by step."""
-    return tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
 
 
 def _update_ratio(before: list[Any], after: list[Any]) -> Any:

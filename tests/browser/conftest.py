@@ -91,7 +91,7 @@ def running_server(script: Path | str, folder: Path, *options: str) -> Iterator[
     base = next((o.partition("=")[2] for o in options if "baseUrlPath=" in o), "")
     url = f"http://localhost:{port}/" + (f"{base}/" if base else "")
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port"]
-    command += [str(port), "--server.fileWatcherType", "none", *options]
+    command += [str(port), "--server.headless", "true", *options]
     with (folder / f"server-{port}.log").open("w") as log:
         process = subprocess.Popen(
             command,

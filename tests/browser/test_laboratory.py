@@ -201,3 +201,13 @@ def test_nonsense_in_the_url_is_named_and_the_rest_is_used(lab: Callable[..., Pa
     expect(main).to_contain_text("“purple” is not a number")
     expect(main).to_contain_text("no knob “nonsense”")
     expect(page).to_have_url(re.compile("learning_rate=0.01"))
+
+
+def test_nothing_is_asked_of_another_machine(application: str, open_page: Open) -> None:
+    page = open_page()
+    elsewhere: list[str] = []
+    page.on("request", lambda r: None if "//localhost" in r.url else elsewhere.append(r.url))
+    for path in ("", "laboratory?scenario=basis_fit", "story"):
+        page.goto(f"{application}{path}")
+        page.wait_for_timeout(2500)
+    assert [url for url in elsewhere if url.startswith("http")] == []
