@@ -11,7 +11,6 @@ from rich.progress import Progress
 from ..errors import BadInput
 from ..scenarios.knobs import Config, format_number
 from ..sweeps.boundary import Boundary, find_boundary
-from ..sweeps.cores import one_core_each
 from .command import Command
 from .output import STDOUT, add_json_argument, check_writable, write_json
 from .quiet import load_tensorflow
@@ -38,7 +37,6 @@ def execute(arguments: argparse.Namespace) -> int:
     check_writable(arguments.json)
     setup = read_setup(arguments)
     load_tensorflow()
-    one_core_each()
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         bar = progress.add_task("rounds", total=None)

@@ -12,7 +12,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from ..scenarios.knobs import Number, format_number
 from ..sweeps.axes import FINEST, MOST_AXES, read_axis
-from ..sweeps.cores import one_core_each
 from ..sweeps.engines import engine
 from ..sweeps.plan import MOST_SEEDS, Sweep
 from ..sweeps.running import SweepRun, SweepView
@@ -71,7 +70,6 @@ def execute(arguments: argparse.Namespace) -> int:
     axes = tuple(read_axis(setup.scenario, text) for text in arguments.grid)
     sweep = Sweep(setup.scenario.name, setup.config, axes, steps, seeds, setup.content)
     load_tensorflow()
-    one_core_each()
     run = SweepRun(sweep, engine(arguments.engine), arguments.out)
     view = _follow(run)
     print(_as_text(sweep, view))

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from ..errors import BadInput
-from .cores import one_core_each, parts_at_once
+from ..training.cores import one_core_each, parts_at_once
 from .members import Watch
 from .part import run_part
 from .plan import Part

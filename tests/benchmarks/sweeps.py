@@ -26,12 +26,12 @@ import numpy as np
 from models.lazy import tf
 from models.scenarios import scenario
 from models.sweeps.axes import read_axis
-from models.sweeps.cores import one_core_each
 from models.sweeps.engines import LocalEngine, engine, run_on_worker
 from models.sweeps.members import Watch
 from models.sweeps.part import run_part
 from models.sweeps.plan import Part, Sweep, Task, levels, parts
 from models.sweeps.running import SweepRun
+from models.training.cores import one_core_each
 from models.training.live import LiveRun
 from models.training.program import draw_batch
 from models.training.trainer import Trainer
