@@ -159,3 +159,17 @@ def test_batches_are_those_of_single_runs() -> None:
     np.testing.assert_array_equal(vectorised.draw_batches(own, {}, 6)["x"], drawn)
     for run_, step, seed in zip(drawn, many.state.step, many.knobs["seed"], strict=True):
         np.testing.assert_array_equal(draw_batch({"x": rows}, step, 6, seed)["x"], run_)
+
+
+def test_what_is_mapped_wrongly_is_run_singly(
+    make_sweep: Callable[..., Sweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = make_sweep("balanced_loss", "learning_rate=1e-2:1:log:3", batch_size=24, steps=10)
+    right = vectorised.draw_batches
+
+    def wrong(*arguments: Any) -> Any:
+        return {name: array[:, ::-1] * 0.5 for name, array in right(*arguments).items()}
+
+    monkeypatch.setattr(vectorised, "draw_batches", wrong)
+    monkeypatch.setattr(together, "vectorised", vectorised.Vectorised)
+    assert_equal(sweep, run(sweep))
