@@ -77,16 +77,19 @@ def follow(here: Desk, settings: Settings, places: Places) -> bool:
     }
     if live:
         run.change(live)
+    starting = st.session_state.pop("start_next_run", False)
     if not restarts and run.content == settings.content:
+        if starting:
+            run.start()
         return True
     try:
         fresh = new_run(settings)
     except BadInput as error:
         places.get(error.field, places["data"]).error(error.sentence, icon=":material/error:")
         return False
-    was_running = run.running or st.session_state.pop("start_next_run", False)
+    starting = starting or run.running
     here.put(fresh)
-    if was_running:
+    if starting:
         fresh.start()
     moved = ", ".join(settings.scenario.knob(name).label for name in restarts) or "data"
     st.toast(f"Run restarted: {moved} changed.", icon=":material/restart_alt:")

@@ -168,15 +168,17 @@ def evidence(result: Result) -> None:
 
 
 def apply_button(settings: Settings, result: Result) -> None:
-    st.button(
+    """Turns the knobs and has the whole page follow; the run that has them starts by itself."""
+    if st.button(
         "Apply",
         icon=":material/check:",
         type="primary",
         help="Sets these knobs and starts the run.",
-        on_click=apply,
-        args=(settings, result),
         key=f"{settings.scenario.name}/apply",
-    )
+    ):
+        settings.turn(dict(result.knobs))
+        st.session_state["start_next_run"] = True
+        st.rerun()
 
 
 def compare(settings: Settings, untouched: Result, selected: list[Result]) -> None:
@@ -212,12 +214,6 @@ def difference(
     knobs = ", ".join(f"{k} = {scenario.knob(k).format(v)}" for k, v in result.knobs.items())
     apart = parting(histories[untouched.title], histories[result.title])
     return f"{knobs}; " + ("never apart" if apart is None else f"apart from step {apart:,} on")
-
-
-def apply(settings: Settings, result: Result) -> None:
-    """Turn the knobs; the run that follows starts by itself."""
-    settings.turn(dict(result.knobs))
-    st.session_state["start_next_run"] = True
 
 
 def _step(row: Result) -> str:

@@ -33,8 +33,10 @@ def update_ratio_curves(view: HistoryView, *, dark: bool = False) -> dict[str, A
             "font": {"size": 11, "color": colours.muted},
         },
     }
+    lines = parameter_lines(view, view.update_ratio, "‖update‖ / ‖weight‖ %{y:.2~g}", colours)
+    # It is measured at the last step of each burst only.
     return {
-        "data": parameter_lines(view, view.update_ratio, "‖update‖ / ‖weight‖ %{y:.2~g}", colours),
+        "data": [line | {"connectgaps": True} for line in lines],
         "layout": curve_layout(
             view,
             "‖update‖ / ‖weight‖",

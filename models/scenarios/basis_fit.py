@@ -171,10 +171,14 @@ def lens(config: Config, exponents: Array) -> tuple[Curves, ...]:
     """Value and slope of base^b near 0 for the smallest exponent that is predicted now."""
     b = float(np.min(exponents))
     base = np.logspace(-12, 0, 241)
-    safe = base if config["power"] == "pow" else np.maximum(base, config["epsilon"])
+    guarded = config["power"] in ("safe_offset", "exp_log", "sign_preserving")
+    safe = np.maximum(base, config["epsilon"]) if guarded else base
     value, slope = safe**b, b * safe ** (b - 1) * (safe == base)
-    marks = {} if config["power"] == "pow" else {"ε": float(config["epsilon"])}
-    at_zero = "infinite" if b < 1 and config["power"] == "pow" else "finite"
+    marks = {"ε": float(config["epsilon"])} if guarded else {}
+    if config["power"] == "double_where":
+        at_zero = "0, by the second tf.where"
+    else:
+        at_zero = "infinite" if b < 1 and not guarded else "finite"
     title = f"Smallest exponent {b:.3g}: at a base of 0 the slope of base^b is {at_zero}"
     lines = {"value": value, "slope": np.where(slope > 0, slope, np.nan)}
     return (Curves(title, base, lines, "", "base", "magnitude", marks, log="xy"),)

@@ -186,14 +186,19 @@ def test_a_file_of_another_kind_is_bad_usage(
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "models", "run", *arguments],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    # A shell's background job ignores Ctrl-C, and so would its children.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "models", "run", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+    finally:
+        signal.signal(signal.SIGINT, ignored)
 
 
 def test_only_json_on_stdout_and_nothing_on_stderr() -> None:
