@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..strict import strict
 
 STDOUT = "-"
 
@@ -36,18 +36,3 @@ def write_json(target: str, value: Any) -> None:
         print(text)
     else:
         Path(target).write_text(text + "\n", encoding="utf-8")
-
-
-def strict(value: Any) -> Any:
-    """The same with non-finite floats as the strings "NaN", "Infinity" and "-Infinity".
-
-    JSON has no such numbers, and null would not tell them apart. Python's `float()` and
-    JavaScript's `Number()` read the strings back.
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {key: strict(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [strict(item) for item in value]
-    return value

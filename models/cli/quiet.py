@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..lazy import tf
+from ..training.cores import one_core_each
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def load_tensorflow() -> None:
     """Import TensorFlow quietly; whoever sets TF_CPP_MIN_LOG_LEVEL sees what it has to say."""
-    if LOG_LEVEL in os.environ:
-        return
-    os.environ[LOG_LEVEL] = "3"
-    with _native_stderr_closed():  # while it is being imported it heeds no log level
-        _ = tf.constant
+    if LOG_LEVEL not in os.environ:
+        os.environ[LOG_LEVEL] = "3"
+        with _native_stderr_closed():  # while it is being imported it heeds no log level
+            _ = tf.constant
+    one_core_each()
 
 
 @contextmanager

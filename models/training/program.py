@@ -67,6 +67,15 @@ class Rows(NamedTuple):
         return Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+class Attempt(NamedTuple):
+    """One step as tensors; P parameters."""
+
+    loss: Any  # scalar
+    finite: Any  # bool [P], or [2P] where gradients are changed before they are applied
+    status: Any  # int32 scalar: FINE, BAD or RESCALED
+    state: State  # after it
+
+
 @dataclass(frozen=True)
 class Gradients:
     """One step's gradients in full, by parameter name."""
@@ -99,7 +108,7 @@ class Program:
         self._longest = max(1, LARGEST_RECORD // entries)
         self._burst = _graph(self._build_burst)
         self._gradients = _graph(self._build_gradients)
-        self._predict = _graph(self._build_predict)
+        self._predict = _graph(self.predictions)
         self._through_time = _graph(self._build_through_time)
 
     @property
@@ -135,7 +144,7 @@ class Program:
         the state returned is the one before it. Without, a bad step is skipped or applied, as the
         knob `on_bad` says. `monitor=False` measures nothing but the loss (for benchmarks).
         """
-        knobs, parts, left = self._knob_tensors(config), [], steps
+        knobs, parts, left = self.knob_tensors(config), [], steps
         checked = config["on_bad"] == "skip" or self._optimizer.loss_scaling
         while True:
             n = min(left, self._longest) if monitor else left
@@ -164,7 +173,7 @@ class Program:
 
     def gradients(self, state: State, config: Config, train: Mapping[str, Any]) -> Gradients:
         """The gradients that the next step would compute, without taking it."""
-        loss, raw, applied = self._gradients(state, self._knob_tensors(config), train)
+        loss, raw, applied = self._gradients(state, self.knob_tensors(config), train)
         return Gradients(
             float(loss),
             {name: g.numpy() for name, g in zip(self.names, raw, strict=True)},
@@ -176,7 +185,7 @@ class Program:
     ) -> Diagnosis:
         """Why the next step's loss or gradients are not finite: the step is replayed eagerly, with
         every operation observed. `history` is handed on (see `diagnose`)."""
-        knobs = self._knob_tensors(config)
+        knobs = self.knob_tensors(config)
         variables = {
             name: tf.Variable(tf.cast(p, self.compute_dtype))
             for name, p in zip(self.names, state.parameters, strict=True)
@@ -195,7 +204,7 @@ class Program:
         return diagnose(loss, variables, transform, history=history)
 
     def predict(self, state: State, config: Config, probe: Mapping[str, Any]) -> dict[str, Array]:
-        predictions = self._predict(state.parameters, self._knob_tensors(config), probe)
+        predictions = self._predict(state.parameters, self.knob_tensors(config), probe)
         return {name: p.numpy() for name, p in predictions.items()}
 
     def through_time(
@@ -205,7 +214,7 @@ class Program:
         float64 [steps, FIELDS] (its health over batch and units); empty without a recurrence."""
         if self.scenario.nudges is None:
             return {}
-        health = self._through_time(state, self._knob_tensors(config), train)
+        health = self._through_time(state, self.knob_tensors(config), train)
         return {name: rows.numpy() for name, rows in health.items()}
 
     def loss_scale(self, state: State) -> float | None:
@@ -323,11 +332,6 @@ class Program:
     def _build_gradients(self, state: State, knobs: Any, train: Any) -> Any:
         return self._differentiate(State(*state), knobs, train)
 
-    def _build_predict(self, parameters: Any, knobs: Any, probe: Any) -> Any:
-        weights = [tf.cast(p, self.compute_dtype) for p in parameters]
-        named = dict(zip(self.names, weights, strict=True))
-        return self.scenario.predict(named, probe, self._loss_knobs(knobs))
-
     def _build_through_time(self, state: State, knobs: Any, train: Any) -> Any:
         assert self.scenario.nudges is not None
         weights = [tf.cast(p, self.compute_dtype) for p in state.parameters]
@@ -343,9 +347,28 @@ class Program:
             for name, g in gradients.items()
         }
 
+    # Tensors in, tensors out: for whoever traces steps in a function of his own.
+
+    def attempt(self, state: State, knobs: Any, train: Any) -> Attempt:
+        """The step that comes next, taken whatever becomes of it."""
+        loss, raw, applied = self._differentiate(state, knobs, train)
+        seen = raw if applied is raw else [*raw, *applied]
+        finite = tf.stack([tf.reduce_all(tf.math.is_finite(g)) for g in seen])
+        status = self._status(tf.reduce_all(finite) & tf.math.is_finite(loss), loss, state)
+        parameters, optimizer = self._optimizer.apply(
+            state.optimizer, applied, state.parameters, knobs["learning_rate"]
+        )
+        return Attempt(loss, finite, status, State(state.step + 1, parameters, optimizer))
+
+    def predictions(self, parameters: Any, knobs: Any, probe: Any) -> Any:
+        """What the scenario predicts of the probe, as tensors."""
+        weights = [tf.cast(p, self.compute_dtype) for p in parameters]
+        named = dict(zip(self.names, weights, strict=True))
+        return self.scenario.predict(named, probe, self._loss_knobs(knobs))
+
     # Knobs as tensors, rows as arrays.
 
-    def _knob_tensors(self, config: Config) -> dict[str, Any]:
+    def knob_tensors(self, config: Config) -> dict[str, Any]:
         tensors: dict[str, Any] = {"seed": tf.constant(config["seed"], tf.int64)}
         for knob in self._live:
             value = config[knob.name]

@@ -7,6 +7,7 @@ import threading
 from functools import cache
 
 from ..lazy import keras, tf
+from .cores import one_core_each
 
 
 @cache
@@ -18,6 +19,7 @@ def warm_up() -> threading.Thread:
 
 
 def _import() -> None:
+    one_core_each()
     keras.optimizers.SGD  # noqa: B018  the access is the import
     tf.constant(0.0) + 1.0
     settle()
