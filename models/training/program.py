@@ -144,7 +144,8 @@ class Program:
         the state returned is the one before it. Without, a bad step is skipped or applied, as the
         knob `on_bad` says. `monitor=False` measures nothing but the loss (for benchmarks).
         """
-        knobs, parts, left = self.knob_tensors(config), [], steps
+        knobs, left = self.knob_tensors(config), steps
+        parts: list[Rows] = []
         checked = config["on_bad"] == "skip" or self._optimizer.loss_scaling
         while True:
             n = min(left, self._longest) if monitor else left
