@@ -242,21 +242,22 @@ class Program:
         starting an operation costs more than its entries. Where a bad step must not be taken the
         loop is `checked`: it looks whether all is finite before each update.
         """
-        shapes = [tuple(p.shape) for p in state.parameters]
-        kinds = [("float64", (HEAD,))]
+        entries = int(self.sizes.sum())
+        kinds = [("float64", HEAD)]
         if monitor:
-            kinds += [(self.compute_dtype, shape) for shape in shapes]
-            kinds += [(self.weight_dtype, shape) for shape in shapes if self._clipped]
-        arrays = tuple(
-            tf.TensorArray(dtype, size=steps, element_shape=shape) for dtype, shape in kinds
-        )
+            kinds.append((self.compute_dtype, entries))
+        if monitor and self._clipped:
+            kinds.append((self.weight_dtype, entries))
+        arrays = tuple(tf.TensorArray(d, size=steps, element_shape=[n]) for d, n in kinds)
 
         def going(taken: Any, halted: Any, *_: Any) -> Any:
             return (taken < steps) & ~halted
 
         def step(taken: Any, _halted: Any, arrays: Any, _before: Any, state: State) -> Any:
             new, head, raw, applied, halted = self._step(state, knobs, train, stop_at_bad, checked)
-            written = [head, *raw, *applied][: len(arrays)]
+            written = [head]
+            if monitor:  # one array for all parameters: every one more costs as much as its entries
+                written += [_flat(g) for g in ([raw, applied] if self._clipped else [raw])]
             arrays = tuple(a.write(taken, w) for a, w in zip(arrays, written, strict=True))
             return taken + 1, halted, arrays, state.parameters, new
 
@@ -265,9 +266,8 @@ class Program:
         head, *recorded = (a.stack()[:taken] for a in arrays)
         if not monitor:
             return state, head
-        flat = [tf.reshape(r, [-1, int(np.prod(r.shape[1:]))]) for r in recorded]
-        raw = measure_rows(flat[: len(shapes)])
-        applied = measure_rows(flat[len(shapes) :]) if self._clipped else raw
+        health = [measure_rows(tf.split(rows, self.sizes, axis=1)) for rows in recorded]
+        raw, applied = health[0], health[-1]
         return state, head, raw, applied, _update_ratio(before, state.parameters)
 
     def _step(
@@ -403,6 +403,10 @@ class Program:
         bad = ~np.isfinite(loss) | ((nonfinite(before) + nonfinite(after)).sum(axis=1) > 0)
         status = np.where(bad & (status == FINE), BAD, status)
         return Rows(step.astype(np.int64), loss, status.astype(np.int64), before, after, ratio)
+
+
+def _flat(tensors: list[Any]) -> Any:
+    return tf.concat([t if t.shape.rank == 1 else tf.reshape(t, [-1]) for t in tensors], axis=0)
 
 
 def _update_ratio(before: list[Any], after: list[Any]) -> Any:
