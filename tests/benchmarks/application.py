@@ -64,6 +64,7 @@ def start_to_column(browser: Browser, url: str, name: str) -> float:
     start.click()
     page.wait_for_function(FIRST_COLUMN, timeout=60_000, polling=20)
     seconds = time.perf_counter() - began
+    page.get_by_text("What to change").first.wait_for(timeout=60_000)  # the server is idle again
     page.close()
     return seconds
 
