@@ -8,9 +8,11 @@ from pathlib import Path
 import streamlit as st
 
 from models.diagnosis.report import Diagnosis, Origin
+from models.training.headroom import RANGES
+from models.training.health import MAX_ABS
 from models.training.live import Finding, LiveRun, RunView
 
-from .figures.lens import RANGES, range_figure
+from .figures.lens import range_figure
 from .figures.outcome import curves_figure
 from .figures.path_picture import path_picture, stops
 from .figures.through_time import growth, through_time
@@ -219,7 +221,7 @@ def time_picture(finding: Finding, name: str, dark: bool) -> None:
 
 def lens(finding: Finding, view: RunView, name: str, dark: bool) -> None:
     dtype = str(finding.snapshot.config["dtype"])
-    largest = view.raw[:, 5]
+    largest = view.raw[:, MAX_ABS]
     nearest = int(largest.argmax())
     for i, panel in enumerate(view.outcome.lens if view.outcome else ()):
         st.markdown(f"**{panel.title}**")

@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from models.training.headroom import RANGES
+
 from ..palette import palette
 from .layout import layout
-
-# Smallest subnormal, smallest normal and largest number.
-RANGES = {
-    "float64": (4.9406564584124654e-324, 2.2250738585072014e-308, 1.7976931348623157e308),
-    "float32": (1.401298464324817e-45, 1.1754943508222875e-38, 3.4028234663852886e38),
-    "float16": (5.960464477539063e-08, 6.103515625e-05, 65504.0),
-    "bfloat16": (9.183549615799121e-41, 1.1754943508222875e-38, 3.3895313892515355e38),
-}
 
 
 def range_figure(dtype: str, largest: float, name: str, *, dark: bool = False) -> dict[str, Any]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 ROW = 40  # pixels
 LANES = ("forward", "backward")
-LONGEST_LABEL = 46
 
 
 @dataclass(frozen=True)

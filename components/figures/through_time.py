@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.training.health import MAX_ABS, nonfinite
+
 from ..palette import palette
 from .arrays import shortest, typed
 from .layout import layout, step_axis
-
-MAX_ABS = 5  # column of `models.training.health.FIELDS`
 
 
 def through_time(
@@ -26,7 +26,7 @@ def through_time(
     """
     colours = palette(dark)
     rows = np.concatenate(list(health.values()))
-    size, bad = rows[:, MAX_ABS], rows[:, :3].sum(axis=1) > 0
+    size, bad = rows[:, MAX_ABS], nonfinite(rows) > 0
     with np.errstate(divide="ignore"):
         log = np.where(size > 0, np.log10(size), np.nan)
     time = np.arange(1, len(rows) + 1)
@@ -88,7 +88,7 @@ def growth(health: dict[str, NDArray[np.float64]]) -> tuple[float, str | None]:
     """
     rows = np.concatenate(list(health.values()))[::-1]
     labels = [f"{name} step {t}" for name, part in health.items() for t in range(1, len(part) + 1)]
-    bad = rows[:, :3].sum(axis=1) > 0
+    bad = nonfinite(rows) > 0
     finite = int(np.argmax(bad)) if bad.any() else len(rows)
     sizes = rows[:finite, MAX_ABS]
     sizes = sizes[sizes > 0]

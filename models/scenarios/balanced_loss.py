@@ -32,7 +32,6 @@ from .contract import (
 )
 from .knobs import Choice, Config, Number, Text, Toggle
 
-LAYERS = ("W1", "b1", "W2", "b2", "W3", "b3")
 GUARD = 1e-6  # smallest count that a guarded division sees
 
 

@@ -13,11 +13,12 @@ RECENT = 0.5  # share of the columns, the latest, that a trend is read from
 STEADY = 0.9  # least share of the variance that a straight line must explain
 FASTEST_FORGOTTEN = 1e-4  # factors of ten a step; a slower trend is none
 
-LARGEST = {  # largest finite numbers
-    "float64": 1.7976931348623157e308,
-    "float32": 3.4028234663852886e38,
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
+# Smallest subnormal, smallest normal and largest number of a dtype.
+RANGES = {
+    "float64": (4.9406564584124654e-324, 2.2250738585072014e-308, 1.7976931348623157e308),
+    "float32": (1.401298464324817e-45, 1.1754943508222875e-38, 3.4028234663852886e38),
+    "float16": (5.960464477539063e-08, 6.103515625e-05, 65504.0),
+    "bfloat16": (9.183549615799121e-41, 1.1754943508222875e-38, 3.3895313892515355e38),
 }
 
 
@@ -46,7 +47,7 @@ def headroom(view: HistoryView, dtype: str) -> Headroom | None:
         return None
     nearest = int(np.argmax(present))
     largest = float(present[nearest])
-    factors = float(np.log10(LARGEST[dtype]) - np.log10(largest))
+    factors = float(np.log10(RANGES[dtype][2]) - np.log10(largest))
     per_step = _trend(view, nearest)
     steps_left = None if per_step is None else max(0, round(factors / per_step))
     return Headroom(view.parameters[nearest], largest, factors, per_step, steps_left)

@@ -15,7 +15,7 @@ from ..lazy import tf
 COUNTS = ("nan", "posinf", "neginf", "zero", "subnormal")
 FIELDS = (*COUNTS, "max_abs", "norm")
 MAGNITUDES = slice(len(COUNTS), len(FIELDS))
-NONFINITE = 3  # so many of the fields, the first ones, count non-finite entries
+MAX_ABS = FIELDS.index("max_abs")
 
 
 def measure(gradients: list[Any]) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from ..diagnosis import Diagnosis
 from ..scenarios.contract import Array, Dataset, Outcome, Scenario
 from ..scenarios.knobs import Config
-from .health import nonfinite
+from .health import FIELDS, nonfinite
 from .history import HistoryView
 from .program import Gradients
 from .trainer import Snapshot, Trainer
@@ -164,7 +164,7 @@ class LiveRun:
         if trainer is None:
             return None
         rows = trainer.last_rows
-        empty = np.zeros((len(trainer.program.names), 7))
+        empty = np.zeros((len(trainer.program.names), len(FIELDS)))
         applied = rows.applied[0] if rows else empty
         return RunView(
             status=self.status,

@@ -10,11 +10,12 @@ import pytest
 
 from components.figures.compare import alike, parting
 from components.figures.health_heatmap import health_heatmap
-from components.figures.lens import RANGES, range_figure
+from components.figures.lens import range_figure
 from components.figures.path_picture import path_picture, stops
 from components.figures.through_time import growth, through_time
 from models.diagnosis.lines import Source
 from models.diagnosis.report import Origin, Step
+from models.training.headroom import RANGES
 from models.training.health import FIELDS
 from models.training.history import History
 from models.training.program import Rows
