@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .cli import main
-
 if __name__ == "__main__":
+    try:
+        from .cli import main
+    except KeyboardInterrupt:  # while the commands themselves are being read
+        sys.exit(130)
     sys.exit(main())

@@ -66,7 +66,7 @@ def test_the_recurrence_shows_where_it_leaves_the_dtype(lab: Callable[[str], Pag
 def test_every_kept_bad_step_has_its_own_diagnosis(lab: Callable[[str], Page]) -> None:
     page = lab("scenario=basis_fit&on_bad=skip")
     start(page)
-    page.wait_for_timeout(2000)
+    expect(page.get_by_test_id("stMetricValue").first).to_have_text(re.compile(r"[\d,]{2,}"))
     page.get_by_role("button", name=re.compile("^Pause")).click()
     steps: Any = page.get_by_label("Step", exact=True)
     expect(steps).to_have_value("of step 0")

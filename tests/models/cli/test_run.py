@@ -230,7 +230,9 @@ def test_a_terminal_sees_a_progress_bar_and_ctrl_c_prints_what_there_was() -> No
 
 def test_ctrl_c_before_the_first_step_is_quiet() -> None:
     process = start("balanced_loss", "--steps", "9999999", stderr=subprocess.PIPE)
-    time.sleep(2)
+    libraries = Path(f"/proc/{process.pid}/maps")
+    while "tensorflow" not in libraries.read_text():  # the command is at work, no step is taken
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
