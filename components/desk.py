@@ -51,11 +51,13 @@ class Desk:
 
 def tab_name() -> str | None:
     """This browser tab's name; None until the browser has told it (the page then runs again)."""
-    if "tab" not in st.session_state:
-        name = _tab_identity(key="tab_identity", on_name_change=_nothing).get("name")
-        if name:
-            st.session_state["tab"] = name
-    return st.session_state.get("tab")
+    known: str | None = st.session_state.get("tab")
+    told = _tab_identity(key="tab_identity", data=known, on_name_change=_nothing).get("name")
+    # It is drawn every time: were it missing, all that follows would move up by one place, and the
+    # browser would show it twice until the page has run.
+    if told and not known:
+        st.session_state["tab"] = told
+    return known or told
 
 
 @st.cache_resource(scope="session", on_release=Desk.release, show_spinner=False)

@@ -9,6 +9,7 @@ import streamlit as st
 from models.scenarios.contract import Curves, Matrix, Outcome
 from models.training.headroom import headroom
 from models.training.live import LiveRun, RunView, Status
+from models.training.warm import warm_up
 
 from . import diagnosis_card, element_view
 from .desk import Desk, registry
@@ -47,6 +48,7 @@ def _show(desk: Desk, live: bool, part: Part) -> None:
         st.error(f"The graph could not be built: {run.error}", icon=":material/dangerous:")
         return
     if run is None or view is None:
+        warm_up()
         st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
         return
     draw(run, view, part)

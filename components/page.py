@@ -8,6 +8,8 @@ import streamlit as st
 
 from models.training.warm import warm_up
 
+from .plotly_view import load_plotly
+
 ICON = Path(__file__).parent / "browser" / "icon.svg"  # Material icons would come from elsewhere
 PAGES = (
     ("app.py", "Home", ":material/home:"),
@@ -24,4 +26,5 @@ def begin_page(title: str) -> None:
         with st.container(horizontal=True, gap="small"):
             for path, label, icon in PAGES:
                 st.page_link(path, label=label, icon=icon)
+        load_plotly()
     warm_up()

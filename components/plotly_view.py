@@ -104,6 +104,12 @@ def plotly_view(
     return Click(**{**click, "point": tuple(click["point"])}) if click else None
 
 
+def load_plotly() -> None:
+    """Has the browser fetch and read Plotly's script before the first figure is there."""
+    _serve_scripts()
+    _component(key="plotly")
+
+
 def is_dark() -> bool:
     """Whether this browser shows Streamlit's dark theme (False until it is known)."""
     return st.context.theme.type == "dark"

@@ -1,6 +1,7 @@
 // One mount for each figure; every refresh goes through Plotly.react.
 const RETRY_AFTER_MS = 5000;
 const NARROW_PX = 600;
+const LONGEST_WAIT = { timeout: 100 }; // ms, of a figure until the browser has time for it
 const RELEASES = ["pointerup", "pointercancel", "blur"];
 const touch = matchMedia("(pointer: coarse)").matches;
 const CONFIG = {
@@ -15,6 +16,7 @@ const ARRAYS = {
 };
 
 const views = new WeakMap(); // parent element -> view
+let drawn = Promise.resolve(); // figures are drawn one after another
 let loading = null;
 let failedAt = -Infinity;
 
@@ -161,11 +163,20 @@ function hoverAgain({ figure, pointer }) {
   }
 }
 
+// Between two figures the browser shows the first, hears clicks, and takes in what has come: a newer
+// figure may be there by then.
+function myTurn() {
+  const later = window.requestIdleCallback ?? setTimeout; // Safari has no idle callback
+  drawn = drawn.then(() => new Promise((resolve) => later(resolve, LONGEST_WAIT)));
+  return drawn;
+}
+
 async function draw(view) {
   if (view.drawing) return;
   view.drawing = true;
   const { figure } = view;
   try {
+    await myTurn();
     while (view.next && !view.pressed) { // a redraw between press and release would lose the click
       view.shown = view.next;
       view.next = null;
@@ -185,7 +196,14 @@ async function draw(view) {
   }
 }
 
+function same(some, others) {
+  return some?.length === others.length && some.every((byte, i) => byte === others[i]);
+}
+
 async function refresh(view, bytes, page) {
+  const theme = getComputedStyle(view.figure).getPropertyValue("--st-text-color");
+  if (same(view.bytes, bytes) && theme === view.theme) return; // a run that halted is sent as well
+  Object.assign(view, { bytes, theme });
   view.turn += 1;
   const turn = view.turn;
   const job = await unpack(bytes);
@@ -198,12 +216,19 @@ async function refresh(view, bytes, page) {
   if (turn !== view.turn) return; // a newer figure has come meanwhile
   view.note.textContent = failed ? page.failed : "";
   view.note.hidden = !failed;
-  if (failed) return;
+  if (failed) {
+    view.bytes = null; // tried again at the next refresh
+    return;
+  }
   view.next = job;
   await draw(view);
 }
 
 export default function ({ parentElement, data, setStateValue }, page) {
+  if (!data) { // no figure yet: only what all of them need
+    plotly(page.plotly).catch(() => {});
+    return;
+  }
   const view = views.get(parentElement) ?? mount(parentElement);
   views.set(parentElement, view);
   view.setStateValue = setStateValue;

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..lazy import tf
-from ..training.cores import one_core_each
+from ..training.computing import set_up_tensorflow
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
@@ -19,7 +19,7 @@ def load_tensorflow() -> None:
         os.environ[LOG_LEVEL] = "3"
         with _native_stderr_closed():  # while it is being imported it heeds no log level
             _ = tf.constant
-    one_core_each()
+    set_up_tensorflow()
 
 
 @contextmanager

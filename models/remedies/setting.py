@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ..scenarios.contract import Dataset, Scenario
 from ..scenarios.knobs import Config
-from ..training.warm import settle
+from ..training.collector import settle
 from .walk import Walk
 
 # Work is written as generators that hand back control after each burst, so that whoever drives

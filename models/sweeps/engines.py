@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from ..errors import BadInput
-from ..training.cores import one_core_each, parts_at_once
+from ..training.computing import parts_at_once, set_up_tensorflow
 from .members import Watch
 from .part import run_part
 from .plan import Part
@@ -83,7 +83,7 @@ class DaskEngine:
 
 def run_on_worker(part: Part) -> list[RunResult]:
     """`run_part` in a process of its own."""
-    one_core_each()
+    set_up_tensorflow()
     return run_part(part)
 
 

@@ -20,11 +20,11 @@ import numpy as np
 from ..diagnosis import Diagnosis
 from ..scenarios.contract import Array, Dataset, Outcome, Scenario
 from ..scenarios.knobs import Config
+from .collector import held_off, settle
 from .health import FIELDS, nonfinite
 from .history import HistoryView
 from .program import Gradients
 from .trainer import Snapshot, Trainer
-from .warm import settle
 
 BURST_SECONDS = 0.075
 OUTCOME_SECONDS = 0.5
@@ -240,8 +240,9 @@ class LiveRun:
         self._queue()
 
     def _build(self) -> None:
-        trainer = Trainer(self.scenario, self._config, self.dataset)
-        new = trainer.compile()
+        with held_off():
+            trainer = Trainer(self.scenario, self._config, self.dataset)
+            new = trainer.compile()
         with self._lock:
             if not self._closed:
                 self._trainer = trainer
@@ -277,7 +278,8 @@ class LiveRun:
     def _diagnose(self, trainer: Trainer, snapshot: Snapshot) -> None:
         kept = {s.step for s in trainer.snapshots}
         found = {step: f for step, f in self._findings.items() if step in kept}
-        diagnosis = trainer.diagnose(snapshot)
+        with held_off():
+            diagnosis = trainer.diagnose(snapshot)
         self._findings = found | {snapshot.step: Finding(snapshot, diagnosis, {})}
         if self.scenario.nudges is not None:  # told later: its graph may have to be compiled
             finding = Finding(snapshot, diagnosis, trainer.through_time(snapshot))

@@ -23,7 +23,7 @@ import numpy as np
 from models.remedies.trials import Trials
 from models.scenarios import scenario
 from models.training.live import LiveRun
-from models.training.warm import warm_up
+from models.training.warm import loading
 
 STEPS = {"balanced_loss": 800}
 # Another shape, for which no graph has been compiled yet.
@@ -73,7 +73,7 @@ def gaps(run: LiveRun, trials: Trials | None) -> list[float]:
 
 def main() -> None:
     names = sys.argv[1:] or ["balanced_loss", "basis_fit", "seq2seq"]
-    warm_up().join()
+    loading().join()
     for name in names:
         trials = trials_of(name)
         seconds = arrivals(trials)

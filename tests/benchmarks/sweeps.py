@@ -31,7 +31,7 @@ from models.sweeps.members import Watch
 from models.sweeps.part import run_part
 from models.sweeps.plan import Part, Sweep, Task, levels, parts
 from models.sweeps.running import SweepRun
-from models.training.cores import one_core_each
+from models.training.computing import set_up_tensorflow
 from models.training.live import LiveRun
 from models.training.program import draw_batch
 from models.training.trainer import Trainer
@@ -282,7 +282,7 @@ PARTS_OF_THEM = {LARGE_SWEEP: large_sweep}
 
 
 def main(names: list[str]) -> int:
-    one_core_each()
+    set_up_tensorflow()
     known = BENCHMARKS | PARTS_OF_THEM
     good = [g for name in names or BENCHMARKS for g in known[name]()]
     return 0 if all(good) else 1

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
 
 from models.errors import BadInput
 from models.inputs.table import (
@@ -147,10 +146,46 @@ def test_breast_cancer_has_malignant_as_one() -> None:
     assert radius[table.labels == 0].mean() == pytest.approx(12.15, abs=0.01)
 
 
-def test_breast_cancer_is_the_table_of_scikit_learn() -> None:
-    theirs = load_breast_cancer()
-    np.testing.assert_array_equal(breast_cancer().features, theirs.data)
-    np.testing.assert_array_equal(breast_cancer().labels, 1 - theirs.target)
+# Smallest and largest value of each column, as the table's publishers give them.
+PUBLISHED = {
+    "mean radius": (6.981, 28.11),
+    "mean texture": (9.71, 39.28),
+    "mean perimeter": (43.79, 188.5),
+    "mean area": (143.5, 2501.0),
+    "mean smoothness": (0.053, 0.163),
+    "mean compactness": (0.019, 0.345),
+    "mean concavity": (0.0, 0.427),
+    "mean concave points": (0.0, 0.201),
+    "mean symmetry": (0.106, 0.304),
+    "mean fractal dimension": (0.05, 0.097),
+    "radius error": (0.112, 2.873),
+    "texture error": (0.36, 4.885),
+    "perimeter error": (0.757, 21.98),
+    "area error": (6.802, 542.2),
+    "smoothness error": (0.002, 0.031),
+    "compactness error": (0.002, 0.135),
+    "concavity error": (0.0, 0.396),
+    "concave points error": (0.0, 0.053),
+    "symmetry error": (0.008, 0.079),
+    "fractal dimension error": (0.001, 0.03),
+    "worst radius": (7.93, 36.04),
+    "worst texture": (12.02, 49.54),
+    "worst perimeter": (50.41, 251.2),
+    "worst area": (185.2, 4254.0),
+    "worst smoothness": (0.071, 0.223),
+    "worst compactness": (0.027, 1.058),
+    "worst concavity": (0.0, 1.252),
+    "worst concave points": (0.0, 0.291),
+    "worst symmetry": (0.156, 0.664),
+    "worst fractal dimension": (0.055, 0.208),
+}
+
+
+def test_breast_cancer_has_the_published_ranges() -> None:
+    table = breast_cancer()
+    assert table.feature_names == tuple(PUBLISHED)
+    ends = np.stack([table.features.min(axis=0), table.features.max(axis=0)], axis=1)
+    np.testing.assert_allclose(ends, list(PUBLISHED.values()), rtol=0, atol=5e-4 + 1e-9)
 
 
 def test_breast_cancer_split_is_426_to_143_in_proportion() -> None:
