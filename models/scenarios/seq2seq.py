@@ -137,9 +137,12 @@ def gru_step(
     def weight(name: str) -> Any:
         return parameters[f"{side}.{name}"]
 
-    z = tf.sigmoid(x @ weight("Wz") + hidden @ weight("Uz") + weight("bz"))
-    r = tf.sigmoid(x @ weight("Wr") + hidden @ weight("Ur") + weight("br"))
-    candidate = tf.tanh(x @ weight("Wh") + r * (hidden @ weight("Uh")) + weight("bh"))
+    def add_bias(value: Any, name: str) -> Any:
+        return tf.nn.bias_add(value, weight(name))  # one operation on the way back, + has seven
+
+    z = tf.sigmoid(add_bias(x @ weight("Wz") + hidden @ weight("Uz"), "bz"))
+    r = tf.sigmoid(add_bias(x @ weight("Wr") + hidden @ weight("Ur"), "br"))
+    candidate = tf.tanh(add_bias(x @ weight("Wh") + r * (hidden @ weight("Uh")), "bh"))
     hidden = (1 - z) * hidden + z * candidate
     if knobs["recurrent_clipping"]:
         hidden = clip_on_the_way_back(hidden, knobs["recurrent_limit"])
@@ -172,10 +175,10 @@ def encode_sentence(
     keep = tf.transpose(not_padding(ids))[:, :, None]
 
     def step(t: Any, hidden: Any) -> Any:
-        new = gru_step(parameters, "encoder", hidden, inputs[t], knobs)
+        new = gru_step(parameters, "encoder", hidden, tf.gather(inputs, t), knobs)
         if knobs["mask_padding"]:
-            new = tf.where(keep[t], new, hidden)
-        return t + 1, new if nudge is None else new + nudge[t]
+            new = tf.where(tf.gather(keep, t), new, hidden)
+        return t + 1, new if nudge is None else new + tf.gather(nudge, t)
 
     start = tf.zeros([tf.shape(ids)[0], parameters["encoder.bz"].shape[0]], dtype)
     start.set_shape([None, parameters["encoder.bz"].shape[0]])
@@ -187,7 +190,7 @@ def encode_sentence(
 
 def output(parameters: Tensors, hidden: Any, knobs: Mapping[str, Any]) -> Any:
     """Logits [batch, words] of the next word."""
-    logit = hidden @ parameters["decoder.Wy"] + parameters["decoder.by"]
+    logit = tf.nn.bias_add(hidden @ parameters["decoder.Wy"], parameters["decoder.by"])
     return tf.tanh(logit) if knobs["tanh_logits"] else logit
 
 
@@ -208,11 +211,12 @@ def loss(parameters: Tensors, batch: Tensors, knobs: Mapping[str, Any]) -> Any:
     def step(t: Any, hidden: Any, previous: Any, total: Any) -> Any:
         hidden = gru_step(parameters, "decoder", hidden, previous, knobs)
         if nudge is not None:
-            hidden = hidden + nudge[t]
-        error = cross_entropy(output(parameters, hidden, knobs), truth[t], knobs)
+            hidden = hidden + tf.gather(nudge, t)
+        word = tf.gather(truth, t)
+        error = cross_entropy(output(parameters, hidden, knobs), word, knobs)
         if knobs["mask_padding"]:
-            error = error * keep[t]
-        return t + 1, hidden, truth[t], total + error
+            error = error * tf.gather(keep, t)
+        return t + 1, hidden, word, total + error
 
     length = ids.shape[1]
     start = (tf.constant(0), hidden, tf.zeros_like(truth[0]), tf.zeros_like(hidden[:, 0]))

@@ -187,10 +187,8 @@ class Program:
         """Why the next step's loss or gradients are not finite: the step is replayed eagerly, with
         every operation observed. `history` is handed on (see `diagnose`)."""
         knobs = self.knob_tensors(config)
-        variables = {
-            name: tf.Variable(tf.cast(p, self.compute_dtype))
-            for name, p in zip(self.names, state.parameters, strict=True)
-        }
+        weights = [tf.identity(tf.cast(p, self.compute_dtype)) for p in state.parameters]
+        variables = dict(zip(self.names, weights, strict=True))
         batch = draw_batch(train, state.step, self._structure["batch_size"], knobs["seed"])
 
         def loss() -> Any:

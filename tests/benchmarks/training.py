@@ -16,6 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from models.scenarios import scenario, scenarios
+from models.training.computing import set_up_tensorflow
 from models.training.trainer import Trainer
 
 MOST_FOR_WATCHING = 1.15
@@ -80,8 +81,9 @@ def report(what: str, value: float, most: float) -> bool:
 
 
 def main() -> int:
+    set_up_tensorflow()
     print("Seconds to the first measured step, compiling included:")
-    print(f"  the first of all, with TensorFlow's import: {first_step('basis_fit'):.2f}")
+    print(f"  the first of all: {first_step('basis_fit'):.2f}")
     for name in scenarios():
         print(f"  {name}: {first_step(name):.2f}, again {first_step(name):.2f}", flush=True)
     short, long = (min(first_step("seq2seq", seq_len=n + i) for i in (1, 2, 3)) for n in (20, 100))

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 from models.scenarios import scenario
+from models.training.computing import set_up_tensorflow
 from models.training.program import Rows
 from models.training.trainer import Trainer
 
 MakeTrainer = Callable[..., Trainer]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def as_in_the_application() -> None:
+    set_up_tensorflow()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from models.scenarios import scenarios
+from models.training.warm import loading
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +23,17 @@ def test_home_has_a_card_with_its_story_for_every_scenario() -> None:
     assert [card.value for card in page.subheader] == [s.title for s in scenarios().values()]
     text = [markdown.value for markdown in page.markdown]
     assert all(s.story in text for s in scenarios().values())
+
+
+def test_a_page_leaves_the_kernels_of_compiled_graphs_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loading().join()
+    here = importlib.import_module("tensorflow.python.eager.context").context()
+    cleared: list[bool] = []
+    monkeypatch.setattr(here, "clear_kernel_cache", lambda: cleared.append(True))
+    AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    assert not cleared
 
 
 @pytest.fixture
