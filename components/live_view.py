@@ -18,6 +18,7 @@ from .figures.outcome import curves_figure, matrix_figure
 from .plotly_view import Click, is_dark, plotly_view
 
 REFRESH_SECONDS = 0.45
+SECONDS_FOR_A_CAUSE = 1.0  # that a refresh waits for it
 CROWD = 3  # from as many training runs on, each browser refreshes half as often
 
 Part = Literal["all", "health", "diagnosis", "outcome"]
@@ -51,9 +52,12 @@ def _show(desk: Desk, live: bool, part: Part) -> None:
         warm_up()
         st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
         return
-    draw(run, view, part)
     if live != (view.status in ACTIVE):
         st.rerun()  # training ended by itself: buttons and refresh have to follow
+    draw(run, view, part)
+    # The cause is shown as soon as it is found, and no refresh in between slows the search down.
+    if view.status == "diagnosing" and run.wait_for_finding(view.findings, SECONDS_FOR_A_CAUSE):
+        st.rerun()
 
 
 def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:

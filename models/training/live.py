@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
@@ -92,6 +92,7 @@ class LiveRun:
         self._burst_steps = 1
         self._speed = 0.0
         self._ready = threading.Event()
+        self._found = threading.Condition()
         pool.submit(self._guarded, self._build)
 
     # Steering.
@@ -155,6 +156,11 @@ class LiveRun:
     def wait_until_built(self, timeout: float | None = None) -> bool:
         """Block until the first step could be taken (or building failed)."""
         return self._ready.wait(timeout)
+
+    def wait_for_finding(self, known: Collection[int], timeout: float) -> bool:
+        """Block until other bad steps than those known were diagnosed; False if none was."""
+        with self._found:
+            return self._found.wait_for(lambda: self._findings.keys() != set(known), timeout)
 
     # Looking.
 
@@ -280,7 +286,9 @@ class LiveRun:
         found = {step: f for step, f in self._findings.items() if step in kept}
         with held_off():
             diagnosis = trainer.diagnose(snapshot)
-        self._findings = found | {snapshot.step: Finding(snapshot, diagnosis, {})}
+        with self._found:
+            self._findings = found | {snapshot.step: Finding(snapshot, diagnosis, {})}
+            self._found.notify_all()
         if self.scenario.nudges is not None:  # told later: its graph may have to be compiled
             finding = Finding(snapshot, diagnosis, trainer.through_time(snapshot))
             self._findings = found | {snapshot.step: finding}
