@@ -159,13 +159,8 @@ def numbers(origin: Origin) -> None:
 
 def reach(origin: Origin, diagnosis: Diagnosis) -> None:
     reached = [name for name in origin.reaches if name != "loss"]
-    spared = [name for name, health in diagnosis.variables.items() if health.finite]
-    st.markdown(f"Reaches {len(reached)}: {_listed(reached)}" if reached else "Reaches the loss.")
-    if spared:
-        st.markdown(
-            f"Spares {len(spared)}: {_listed(spared)}. Their gradients do not pass this operation "
-            "on the way back."
-        )
+    for why, names in diagnosis.by_reason().items():
+        st.markdown(f"Spares {len(names)}: {_listed(names)}; {why}.")
 
 
 def path(origin: Origin, name: str, dark: bool) -> None:

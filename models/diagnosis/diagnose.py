@@ -21,6 +21,7 @@ from .observe import BACKWARD, FORWARD, Replay, replay
 from .remedies_text import remedies
 from .report import BENIGN, BROKEN, FINITE, Diagnosis, Health, Origin
 from .scaling import Scale, loss_scale
+from .spared import why_spared
 from .values import Values, array
 from .walk import Walk
 
@@ -85,7 +86,8 @@ def diagnose(
     verdict = BROKEN if broken else BENIGN if benign else FINITE
     if broken and scale is not None and _repairs_itself(scale, origins, values, step):
         verdict = BENIGN
-    return _told(verdict, step, health, origins, benign, notes=notes)
+    why = why_spared(walk, health) if verdict == BROKEN else {}
+    return _told(verdict, step, health, origins, benign, notes=notes, spared=why)
 
 
 def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: Replay) -> bool:
@@ -103,7 +105,7 @@ def _repairs_itself(scale: Scale, origins: list[Origin], values: Values, step: R
 
 def _told(
     verdict: str, step: Replay, health: dict[str, Health], origins: list[Origin],
-    benign: list[Origin], *, notes: tuple[str, ...] = (),
+    benign: list[Origin], *, notes: tuple[str, ...] = (), spared: dict[str, str] | None = None,
 ) -> Diagnosis:  # fmt: skip
     texts: list[str] = []
     for origin in origins[:3]:
@@ -123,6 +125,7 @@ def _told(
         operations=len(step.observation.operations),
         through_time=through_time(step.observation.operations),
         notes=notes,
+        spared=spared or {},
     )
 
 

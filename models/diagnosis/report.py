@@ -90,7 +90,8 @@ class Diagnosis:
 
     `verdict` is "finite", "benign" (non-finite values exist and reach neither the loss nor a
     gradient) or "broken"; `origins` come strongest first; `benign` lists what does no harm.
-    `operations` ran; `through_time` follows the gradient's size along a repeated structure.
+    `operations` ran; `through_time` follows the gradient's size along a repeated structure;
+    `spared` says of each variable whose gradient is finite in a broken step why it is.
     """
 
     verdict: str
@@ -103,16 +104,27 @@ class Diagnosis:
     operations: int = 0
     through_time: Growth | None = None
     notes: tuple[str, ...] = field(default=())
+    spared: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as JSON-safe data; non-finite numbers become "nan", "inf", "-inf"."""
         plain: dict[str, Any] = _plain(asdict(self))
         return plain
 
+    def by_reason(self) -> dict[str, list[str]]:
+        """The spared variables, those with the same reason together."""
+        grouped: dict[str, list[str]] = {}
+        for name, why in self.spared.items():
+            grouped.setdefault(why, []).append(name)
+        return grouped
+
     def __str__(self) -> str:
         lines = [f"{self.verdict}: {self.explanation}"]
         for number, origin in enumerate(self.origins, 1):
             lines += ["", f"{number}. {_title(origin)}", *(f"   {t}" for t in _details(origin))]
+        if self.spared:
+            lines += ["", "Finite all the same:"]
+            lines += [f"  - {', '.join(names)}: {why}" for why, names in self.by_reason().items()]
         if self.remedies:
             lines += ["", "What to change:", *(f"  - {text}" for text in self.remedies)]
         if self.benign:
