@@ -159,6 +159,7 @@ def numbers(origin: Origin) -> None:
 
 def reach(origin: Origin, diagnosis: Diagnosis) -> None:
     reached = [name for name in origin.reaches if name != "loss"]
+    st.markdown(f"Reaches {len(reached)}: {_listed(reached)}" if reached else "Reaches the loss.")
     for why, names in diagnosis.by_reason().items():
         st.markdown(f"Spares {len(names)}: {_listed(names)}; {why}.")
 
