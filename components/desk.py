@@ -52,7 +52,8 @@ class Desk:
 def tab_name() -> str | None:
     """This browser tab's name; None until the browser has told it (the page then runs again)."""
     known: str | None = st.session_state.get("tab")
-    told = _tab_identity(key="tab_identity", data=known, on_name_change=_nothing).get("name")
+    # (Streamlit keeps only those values of a component that have a callback.)
+    told = _tab_identity(key="tab_identity", data=known, on_name_change=lambda: None).get("name")
     # It is drawn every time: were it missing, all that follows would move up by one place, and the
     # browser would show it twice until the page has run.
     if told and not known:
@@ -74,7 +75,3 @@ def desk(tab: str, scenario: str) -> Desk:
             key = f"{holder}/{scenario}"
             registry().acquire(key, holder)
     return Desk(key, holder)
-
-
-def _nothing() -> None:
-    """Streamlit keeps only those state values that have a callback."""

@@ -100,7 +100,7 @@ def plotly_view(
     _serve_scripts()
     layout = {**figure["layout"], "height": height or figure["layout"].get("height", 360)}
     message = pack({"data": figure["data"], "layout": layout, "label": label})
-    click = _component(key=key, data=message, on_click_change=_nothing).get("click")
+    click = _component(key=key, data=message, on_click_change=lambda: None).get("click")
     return Click(**{**click, "point": tuple(click["point"])}) if click else None
 
 
@@ -126,7 +126,3 @@ def _serve_scripts() -> None:
     """Lets Streamlit serve the two folders that `_BOOT` names (after this module and these)."""
     declare_component("browser", path=str(_BROWSER))
     declare_component("plotly", path=str(files("plotly") / "package_data"))
-
-
-def _nothing() -> None:
-    """Streamlit keeps only those state values that have a callback."""

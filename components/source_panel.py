@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from models.inputs.text import MAX_MEGABYTES
+
 from .settings import Settings
 
 
@@ -17,6 +19,7 @@ def show(settings: Settings) -> DeltaGenerator:
         st.file_uploader(
             source.label,
             type=list(source.file_types),
+            max_upload_size=MAX_MEGABYTES,
             help=source.help,
             key=key,
             on_change=_take,

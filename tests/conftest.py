@@ -16,6 +16,7 @@ settings.load_profile("suite")
 BROWSER = Path(__file__).parent / "browser"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One process takes all browser tests, which mostly wait; the files of the others, which
     compute, are shared out as a whole, so that their fixtures are set up once."""

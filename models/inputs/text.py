@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import BadInput
 
 FIELD = "data"
-MAX_BYTES = 20_000_000
+MAX_MEGABYTES = 20
 # A larger cell would already be Inf when it enters a float32 network.
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -44,9 +44,9 @@ def decode_text(content: bytes, expected: str) -> str:
     `expected` completes the sentence "bring …". Raises BadInput for a file that is empty, larger
     than 20 MB (looked at first, without reading the rest), binary, or in another encoding.
     """
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_MEGABYTES * 1e6:
         raise BadInput(
-            f"The file has {len(content) / 1e6:.1f} MB; at most {MAX_BYTES / 1e6:.0f} MB can be "
+            f"The file has {len(content) / 1e6:.1f} MB; at most {MAX_MEGABYTES} MB can be "
             "read, so bring fewer rows.",
             FIELD,
         )

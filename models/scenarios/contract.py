@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -188,8 +189,10 @@ class Scenario:
         for knob in self.knobs:
             if knob.name == name:
                 return knob
-        known = ", ".join(knob.name for knob in self.knobs)
-        raise BadInput(f"{self.name} has no knob “{name}”; it has {known}.", field=name)
+        known = [knob.name for knob in self.knobs]
+        near = get_close_matches(name, known, n=1)
+        advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}."
+        raise BadInput(f"{self.name} has no knob “{name}”; {advice}", field=name)
 
     def preset(self, name: str) -> Preset:
         for preset in self.presets:

@@ -43,7 +43,7 @@ def wait_until_built(page: Page) -> None:
 
 
 def badge(page: Page, words: str) -> None:
-    expect(page.get_by_text(words)).to_be_visible(timeout=30_000)
+    expect(page.locator(".stMarkdownBadge", has_text=words)).to_be_visible(timeout=30_000)
 
 
 @pytest.fixture
