@@ -40,6 +40,9 @@ class Stand:
     def gradients(self, snapshot: object = None) -> None:
         return None
 
+    def examine(self) -> None:
+        return None
+
 
 def synthetic_view(steps: int) -> RunView:
     names = tuple(f"layer{i // 2}.{'Wb'[i % 2]}" for i in range(PARAMETERS))
