@@ -147,7 +147,7 @@ def _at(settings: MapSettings, axis: Axis, value: KnobValue, key: str) -> KnobVa
     options = list(axis.values)
     nearest = value if value in options else options[len(options) // 2]
     if isinstance(value, (int, float)) and value not in options:
-        options = sorted({*options, value})  # type: ignore[type-var]
+        options = sorted({*options, value})
         nearest = value
     if len(options) == 1:
         return options[0]
@@ -190,7 +190,7 @@ def overlay(work: MapWork) -> Spots:
             points = (Point({}, curve.answer),)
         measured = [p for p in points if p.found is not None and p.found.boundary is not None]
         if all(isinstance(p.settings.get(curve.search.other, 0), (int, float)) for p in measured):
-            measured.sort(key=lambda p: p.settings.get(curve.search.other, 0))  # type: ignore[arg-type, return-value]
+            measured.sort(key=lambda p: p.settings.get(curve.search.other, 0))
         spots = [_spot(curve, point) for point in measured]
     marker = {"symbol": "diamond", "size": 10}
     return Spots("boundary, measured", spots, knobs, marker, joined=len(spots) > 1)

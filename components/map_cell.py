@@ -53,9 +53,8 @@ def heading(
     what: str,
     steps: int,
 ) -> None:
-    told = ", ".join(
-        f"{settings.scenario.knob(k).label} = {in_words(v)}" for k, v in values.items()
-    )
+    labels = {name: settings.scenario.knob(name).label for name in values}
+    told = ", ".join(f"{labels[name]} = {in_words(value)}" for name, value in values.items())
     st.markdown(f"**{what}: {told}**")
     broken = [result for result in results if result.first_bad_step is not None]
     if not results:

@@ -23,6 +23,9 @@ Places = dict[str, DeltaGenerator]
 def show(settings: MapSettings) -> Places:
     """Draw the controls and turn `settings` to what they say; returns places for errors."""
     places: Places = {}
+    with st.container(border=True, gap="small"):
+        length(settings, places)
+        where(settings, places)
     for place, title in enumerate(TITLES[: len(settings.axes) + 1]):
         with st.container(border=True, gap="small"):
             choose_axis(settings, place, title)
@@ -41,9 +44,6 @@ def show(settings: MapSettings) -> Places:
             type="tertiary",
             on_click=settings.swap,
         )
-    with st.container(border=True, gap="small"):
-        length(settings, places)
-        where(settings, places)
     return places
 
 
@@ -81,16 +81,9 @@ def values(settings: MapSettings, place: int) -> AxisChoice:
 
 def _range(settings: MapSettings, place: int, choice: AxisChoice) -> AxisChoice:
     low, high = st.columns(2)
-    left, right = st.columns(2, vertical_alignment="bottom")
-    scale = left.segmented_control(
-        "Scale",
-        ["linear", "log"],
-        default="log" if choice.log else "linear",
-        required=True,
-        label_visibility="collapsed",
-        key=_key(settings, place, "scale"),
-    )
-    resolution = right.number_input(
+    left, right = st.columns(2, vertical_alignment="center")
+    log = right.toggle("log", choice.log, key=_key(settings, place, "log"))
+    resolution = left.number_input(
         "Values",
         min_value=2,
         max_value=FINEST,
@@ -102,7 +95,7 @@ def _range(settings: MapSettings, place: int, choice: AxisChoice) -> AxisChoice:
         choice,
         low=low.text_input("From", choice.low, key=_key(settings, place, "low")).strip(),
         high=high.text_input("To", choice.high, key=_key(settings, place, "high")).strip(),
-        log=scale == "log",
+        log=log,
         resolution=int(resolution),
     )
 
@@ -173,7 +166,7 @@ def where(settings: MapSettings, places: Places) -> None:
         ["local", "dask"],
         default="dask" if dask else "local",
         required=True,
-        format_func={"local": "this computer", "dask": "a Dask cluster"}.__getitem__,
+        format_func={"local": "this computer", "dask": "Dask"}.__getitem__,
         key=f"{name}/map/engine",
     )
     settings_address, settings.engine = settings.engine.removeprefix(DASK), LOCAL

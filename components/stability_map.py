@@ -29,7 +29,9 @@ def show() -> None:
     here = map_desk(tab, f"{settings.scenario.name}/map")
     left, right = st.columns([3, 8], gap="medium")
     with left:
+        button = st.container()
         places |= map_setup.show(settings)
+    with button:
         controls(settings, here, places)
     with right:
         map_view.show(settings, here)

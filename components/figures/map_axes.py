@@ -38,11 +38,9 @@ class DrawnAxis:
             return cls.listed(label, values)
         scale: NDArray[np.float64] = np.log10(centres) if axis.log else centres
         inner = (scale[1:] + scale[:-1]) / 2
-        edges = np.concatenate(
-            [[scale[0] - (inner[0] - scale[0])], inner, [scale[-1] + (scale[-1] - inner[-1])]]
-        )
-        drawn = (10**edges if axis.log else edges).astype(np.float64)
-        return cls(label, drawn, centres, axis.log)
+        ends = scale[0] - (inner[0] - scale[0]), scale[-1] + (scale[-1] - inner[-1])
+        edges: NDArray[np.float64] = np.array([ends[0], *inner, ends[1]], np.float64)
+        return cls(label, np.float_power(10, edges) if axis.log else edges, centres, axis.log)
 
     @classmethod
     def listed(cls, label: str, values: tuple[Any, ...]) -> DrawnAxis:
