@@ -22,8 +22,8 @@ class DrawnAxis:
     """`values` where the axis is a list, else empty: the list's places are 0, 1, …"""
 
     title: str
-    edges: NDArray[np.float64]  # [n + 1]
-    centres: NDArray[np.float64]  # [n]
+    edges: NDArray[np.floating[Any]]  # [n + 1]
+    centres: NDArray[np.floating[Any]]  # [n]
     log: bool
     values: tuple[Any, ...] = ()
 
@@ -36,11 +36,11 @@ class DrawnAxis:
         centres = np.array(values, np.float64)
         if not np.all(np.diff(centres) > 0) or (axis.log and centres[0] <= 0):
             return cls.listed(label, values)
-        scale: NDArray[np.float64] = np.log10(centres) if axis.log else centres
+        scale = np.log10(centres) if axis.log else centres
         inner = (scale[1:] + scale[:-1]) / 2
         ends = scale[0] - (inner[0] - scale[0]), scale[-1] + (scale[-1] - inner[-1])
-        edges: NDArray[np.float64] = np.array([ends[0], *inner, ends[1]], np.float64)
-        return cls(label, np.float_power(10, edges) if axis.log else edges, centres, axis.log)
+        edges = np.array([ends[0], *inner, ends[1]])
+        return cls(label, 10**edges if axis.log else edges, centres, axis.log)
 
     @classmethod
     def listed(cls, label: str, values: tuple[Any, ...]) -> DrawnAxis:

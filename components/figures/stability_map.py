@@ -235,8 +235,8 @@ def _marks(
 
 def outline(
     inside: NDArray[np.bool_],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
+    x: NDArray[np.floating[Any]],
+    y: NDArray[np.floating[Any]],
     colours: Palette,
 ) -> dict[str, Any]:
     """The edges between cells that are inside and cells that are not, as one line with gaps."""
