@@ -59,16 +59,16 @@ def form(settings: MapSettings, work: MapWork) -> None:
             index=list(labels).index(first),
             format_func=labels.__getitem__,
             key=f"{key}/knob",
-            width=260,
+            width=230,
         )
         low, high = _ends(settings, sweep.axes, chosen)
         asked = Asked(
             chosen,
-            st.text_input("From", low, key=f"{key}/low/{chosen}", width=110),
-            st.text_input("To", high, key=f"{key}/high/{chosen}", width=110),
+            st.text_input("From", low, key=f"{key}/low/{chosen}", width=95),
+            st.text_input("To", high, key=f"{key}/high/{chosen}", width=95),
             {},
-            int(st.number_input("Steps", 1, int(STEPS.high), sweep.steps, key=f"{key}/steps")),
-            int(st.number_input("Seeds", 1, int(SEEDS.high), sweep.seeds, key=f"{key}/seeds")),
+            _whole("Steps", int(STEPS.high), sweep.steps, f"{key}/steps"),
+            _whole("Seeds", int(SEEDS.high), sweep.seeds, f"{key}/seeds"),
             along=False,
         )
     others = [axis for axis in sweep.axes if axis.knob != chosen]
@@ -86,6 +86,10 @@ def form(settings: MapSettings, work: MapWork) -> None:
                 help="Searches at each of these values, too; every point of the curve is measured.",
             )
         press(settings, work, asked, other)
+
+
+def _whole(label: str, most: int, value: int, key: str) -> int:
+    return int(st.number_input(label, 1, most, value, key=key, width=110))
 
 
 def press(settings: MapSettings, work: MapWork, asked: Asked, other: Axis | None) -> None:

@@ -21,7 +21,12 @@ def show(settings: MapSettings, work: MapWork) -> None:
     ranges = [found for axis in work.run.sweep.axes if (found := _range(axis)) is not None]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.number_input(
-            "Trials", 1, MOST_TRIALS, TRIALS, key=f"{settings.scenario.name}/optimise/trials"
+            "Trials",
+            1,
+            MOST_TRIALS,
+            TRIALS,
+            key=f"{settings.scenario.name}/optimise/trials",
+            width=160,
         )
         running = work.optimisation is not None and work.optimisation.running
         if running and work.optimisation is not None:

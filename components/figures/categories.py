@@ -34,13 +34,12 @@ def categories(names: tuple[str, ...], colours: Palette) -> list[Category]:
     ]
 
 
-def colour_scale(kinds: list[Category]) -> list[list[Any]]:
-    """A flat band for each, for z from −0.5 to len(kinds) − 0.5."""
+def kind_scale(kinds: list[Category]) -> dict[str, Any]:
+    """Plotly's colour axis: a flat band for each, for z from 0 to len(kinds) − 1."""
     count = max(len(kinds), 1)
-    return [[edge / count, kind.colour] for i, kind in enumerate(kinds) for edge in (i, i + 1)] or [
-        [0, "#000000"],
-        [1, "#000000"],
-    ]
+    scale = [[edge / count, kind.colour] for i, kind in enumerate(kinds) for edge in (i, i + 1)]
+    parts = {"colorscale": scale} if scale else {}
+    return {"cmin": -0.5, "cmax": count - 0.5, "showscale": False, **parts}
 
 
 def name_of_set(names: tuple[str, ...]) -> str:

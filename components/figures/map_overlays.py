@@ -79,7 +79,7 @@ class Chosen:
 
     cell: Index | None = None
     line: tuple[Index, Index] | None = None
-    curves: int = 2
+    curves: int = 4
 
     def traces(self, x: DrawnAxis, y: DrawnAxis, colours: Palette) -> list[Trace]:
         frame: list[tuple[float, float]] = []
@@ -88,10 +88,12 @@ class Chosen:
             left, right, low, high = x.edges[i], x.edges[i + 1], y.edges[j], y.edges[j + 1]
             frame = [(left, low), (right, low), (right, high), (left, high), (left, low)]
         ends = [(x.centres[i], y.centres[j]) for i, j in self.line or ()]
+        rim, dots = {"color": colours.paper}, {"mode": "lines+markers"}
         return [
-            _line(frame, {"color": colours.edge, "width": 3}),
-            _line(ends, {"color": colours.edge, "width": 2.5})
-            | {"mode": "lines+markers", "marker": {"size": 9, "symbol": "circle"}},
+            _line(frame, {**rim, "width": 5}),
+            _line(frame, {"color": colours.edge, "width": 2.5}),
+            _line(ends, {**rim, "width": 5}) | dots | {"marker": {"size": 12}},
+            _line(ends, {"color": colours.edge, "width": 2.5}) | dots | {"marker": {"size": 9}},
         ]
 
 

@@ -13,7 +13,7 @@ from models.sweeps.grid import BROKEN, FAILED, FINITE, Grid
 
 from ..palette import Palette, palette
 from .arrays import planes, rounded, smallest, typed
-from .categories import MOST, Category, categories, colour_scale, name_of_set
+from .categories import MOST, Category, categories, kind_scale, name_of_set
 from .layout import layout
 from .map_axes import DrawnAxis
 from .map_scales import finite_scale, step_scale
@@ -53,13 +53,11 @@ def stability_map(drawn: Map, view: View = "loss", *, dark: bool = False) -> dic
     good, bad = _values(drawn, pictured, view)
     finite, finite_axis = finite_scale(good, view, drawn.metric, colours)
     hot_axis = step_scale(drawn.steps, drawn.seeds, view, colours)
-    place = {"x": typed(drawn.x.edges), "y": typed(drawn.y.edges), "hoverongaps": False}
-    hot: dict[str, Any] = {"coloraxis": "coloraxis2"}
     if kinds is not None:
-        top = max(len(kinds), 1) - 0.5
-        hot = {"colorscale": colour_scale(kinds), "zmin": -0.5, "zmax": top, "showscale": False}
+        hot_axis = kind_scale(kinds)
+    place = {"x": typed(drawn.x.edges), "y": typed(drawn.y.edges), "hoverongaps": False}
     broken, known = pictured.state == BROKEN, grid.known
-    cool = {"coloraxis": "coloraxis"}
+    cool, hot = {"coloraxis": "coloraxis"}, {"coloraxis": "coloraxis2"}
     later = _later(drawn)
     traces = [
         _cells(finite, known & (pictured.state == FINITE), place | cool | _story(drawn)),
@@ -83,7 +81,6 @@ def stability_map(drawn: Map, view: View = "loss", *, dark: bool = False) -> dic
     y_axis = drawn.y.layout()
     if single:
         y_axis |= {"showticklabels": False, "ticks": "", "fixedrange": True}
-    parts = {"coloraxis": finite_axis} | ({} if kinds is not None else {"coloraxis2": hot_axis})
     return {
         "data": traces,
         "layout": layout(
@@ -92,7 +89,8 @@ def stability_map(drawn: Map, view: View = "loss", *, dark: bool = False) -> dic
             yaxis=y_axis,
             uirevision=f"{drawn.x.title}{drawn.x.span}{drawn.y.title}{drawn.y.span}",
             narrow=_narrow(height, kinds is None, view),
-            **parts,
+            coloraxis=finite_axis,
+            coloraxis2=hot_axis,
         ),
     }
 

@@ -149,7 +149,7 @@ def test_a_click_on_an_overlay_finds_its_curve() -> None:
     )
     overlays = (Chosen((0, 1), ((0, 0), (2, 1))), spots)
     figure = stability_map(drawn(FEW, overlays=overlays))
-    frame, line, points = figure["data"][5:8]
+    _, frame, _, line, points = figure["data"][5:10]
     assert decode(frame["x"])[[0, 1]] == pytest.approx([10**-9.5, 10**-8.5])
     assert decode(line["y"]).tolist() == [0, 1]
     assert decode(points["x"]).tolist() == [3e-8]
