@@ -204,7 +204,7 @@ def choose_layer(settings: MapSettings, work: MapWork) -> int:
 def picture(settings: MapSettings, work: MapWork, whole: Grid, third: int) -> Map:
     sweep, name = work.run.sweep, settings.scenario.name
     x = DrawnAxis.of(sweep.axes[0], label(settings, sweep.axes[0].knob))
-    y = DrawnAxis.listed("", ("",))
+    y = DrawnAxis.of_list("", ("",))
     if len(sweep.axes) > 1:
         y = DrawnAxis.of(sweep.axes[1], label(settings, sweep.axes[1].knob))
     choice = MapChoice.of(name, sweep)

@@ -45,7 +45,9 @@ def map_cut(
     title = along.title
     if _reach(cells, 1 - place) and other.title:
         title += f" (and {other.title} along the line)"
-    common = {"type": "scatter", "x": typed(x), "showlegend": False}
+    names = along.names
+    told = {"text": [names[i] for i in at[place].tolist()], "showlegend": False}
+    common = {"type": "scatter", "x": typed(x), **told}
     traces = [
         {
             **common,
@@ -53,7 +55,7 @@ def map_cut(
             "y": typed(rounded(np.where(finite, loss, np.nan))),
             "line": {"color": colours.series[0], "width": 2},
             "marker": {"size": 6},
-            "hovertemplate": "%{x:.4~g}<br>final loss %{y:.4~g}<extra></extra>",
+            "hovertemplate": "%{text}<br>final loss %{y:.4~g}<extra></extra>",
         },
         {
             **common,
@@ -62,7 +64,7 @@ def map_cut(
             "yaxis": "y2",
             "line": {"color": colours.broken[1], "width": 2},
             "marker": {"symbol": "x", "size": 8},
-            "hovertemplate": "%{x:.4~g}<br>broke at step %{y:,d}<extra></extra>",
+            "hovertemplate": "%{text}<br>broke at step %{y:,d}<extra></extra>",
         },
         {
             **common,
@@ -70,7 +72,7 @@ def map_cut(
             "y": typed(np.where(finite, float(steps), np.nan)),
             "yaxis": "y2",
             "marker": {"symbol": "triangle-up-open", "size": 9, "color": colours.series[0]},
-            "hovertemplate": "%{x:.4~g}<br>finite for all %{y:,d} steps<extra></extra>",
+            "hovertemplate": "%{text}<br>finite for all %{y:,d} steps<extra></extra>",
         },
     ]
     axis = along.layout() | {"title": {"text": title, "standoff": 6}, "anchor": "y2"}

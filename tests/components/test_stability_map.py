@@ -37,7 +37,7 @@ def drawn(results: list[RunResult], axes: tuple[Axis, ...] = (EPSILON, DTYPE), *
     chosen = scenario("balanced_loss")
     sweep = Sweep("balanced_loss", chosen.config("as-posted"), axes, STEPS)
     view = SweepView("running", "", {r.task: r for r in results}, {}, 0, 0.0, 0.0, None)
-    y = DrawnAxis.of(axes[1], "dtype") if len(axes) > 1 else DrawnAxis.listed("", ("",))
+    y = DrawnAxis.of(axes[1], "dtype") if len(axes) > 1 else DrawnAxis.of_list("", ("",))
     x = DrawnAxis.of(axes[0], "ε")
     return Map(grid(sweep, view).flat(), x, y, STEPS, 1, "accuracy", **parts)
 
@@ -131,16 +131,19 @@ def test_the_outline_is_every_edge_between_broken_and_the_rest() -> None:
 
 def test_numbers_are_drawn_to_scale_and_anything_else_as_a_list() -> None:
     log = DrawnAxis.of(EPSILON, "ε")
-    assert np.allclose(log.edges, [10**-9.5, 10**-8.5, 10**-7.5, 10**-6.5])
-    assert log.layout()["type"] == "log"
-    assert log.place(3e-8) == 3e-8
+    assert np.allclose(log.edges, [-9.5, -8.5, -7.5, -6.5])
+    assert log.layout()["tickprefix"].startswith("10")
+    assert log.place(1e-8) == pytest.approx(-8)
+    assert log.place(0.0) is None
+    narrow = DrawnAxis.of(Axis("learning_rate", (0.1, 0.2, 0.4), log=True), "").layout()
+    assert dict(zip(narrow["ticktext"], narrow["tickvals"], strict=True))["0.1"] == -1
     words = DrawnAxis.of(DTYPE, "dtype")
     assert words.place("float64") == 1
     assert words.place("float16") is None
     assert words.layout()["ticktext"] == ["float32", "float64"]
     flags = DrawnAxis.of(Axis("from_logits", (False, True)), "")
-    assert flags.values == (False, True), "on and off are no numbers"
-    assert DrawnAxis.of(Axis("epsilon", (1e-7, 1e-9)), "").values, "nor is what does not rise"
+    assert flags.listed, "on and off are no numbers"
+    assert DrawnAxis.of(Axis("epsilon", (1e-7, 1e-9)), "").listed, "nor is what does not rise"
 
 
 def test_a_click_on_an_overlay_finds_its_curve() -> None:
@@ -150,9 +153,9 @@ def test_a_click_on_an_overlay_finds_its_curve() -> None:
     overlays = (Chosen((0, 1), ((0, 0), (2, 1))), spots)
     figure = stability_map(drawn(FEW, overlays=overlays))
     _, frame, _, line, points = figure["data"][5:10]
-    assert decode(frame["x"])[[0, 1]] == pytest.approx([10**-9.5, 10**-8.5])
+    assert decode(frame["x"])[[0, 1]] == pytest.approx([-9.5, -8.5])
     assert decode(line["y"]).tolist() == [0, 1]
-    assert decode(points["x"]).tolist() == [3e-8]
+    assert decode(points["x"]) == pytest.approx([math.log10(3e-8)])
     assert decode(points["y"]).tolist() == [1]
 
 
@@ -161,7 +164,8 @@ def test_a_cut_has_the_loss_where_it_is_finite_and_the_step_where_it_broke() -> 
     picture = drawn(known)
     figure = map_cut(picture.grid, [(0, 0), (1, 0), (2, 0)], (picture.x, picture.y), STEPS)
     loss, bad, kept = (decode(trace["y"]) for trace in figure["data"])
-    assert decode(figure["data"][0]["x"]) == pytest.approx([1e-9, 1e-8, 1e-7])
+    assert decode(figure["data"][0]["x"]) == pytest.approx([-9, -8, -7])
+    assert figure["data"][0]["text"] == ["1e-9", "1e-8", "1e-7"]
     assert loss.tolist()[1] == 0.5
     assert bad[0] == 9
     assert kept[1] == STEPS
