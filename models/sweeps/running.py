@@ -217,9 +217,9 @@ class SweepRun:
 
     def _recall(self, out: dict[Results, tuple[Part, int]]) -> None:
         """What has ended in the parts under way is kept, the rest is left undone."""
-        for future in out:
-            future.cancel()
-        for future in wait(out).done:
+        # A future that an engine cancelled while it closed never tells those who wait for it.
+        left = [future for future in out if not future.cancel() and not future.cancelled()]
+        for future in wait(left).done:
             if not future.cancelled() and future.exception() is None:
                 self._add(future.result())
 
