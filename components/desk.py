@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic
 
 import streamlit as st
 
+from models.sweeps.work import MapWork
 from models.training.live import LiveRun
-from models.training.registry import Registry
+from models.training.registry import R, Registry
 
 SECONDS_FOR_HANDOVER = 0.4  # a reloaded page can be faster than the end of its old session
 
@@ -26,27 +28,38 @@ _tab_identity = st.components.v2.component(
 
 
 @st.cache_resource(show_spinner=False)
-def registry() -> Registry:
+def registry() -> Registry[LiveRun]:
     """All live runs of this server."""
     return Registry()
 
 
+@st.cache_resource(show_spinner=False)
+def map_registry() -> Registry[MapWork]:
+    """All stability maps of this server."""
+    return Registry()
+
+
 @dataclass(frozen=True)
-class Desk:
-    """A lease on one key of the registry."""
+class Lease(Generic[R]):
+    """A lease on one key of a registry."""
 
     key: str
     holder: str
+    registry: Registry[R] = field(repr=False)
 
     @property
-    def run(self) -> LiveRun | None:
-        return registry().run(self.key)
+    def run(self) -> R | None:
+        return self.registry.run(self.key)
 
-    def put(self, run: LiveRun) -> None:
-        registry().put(self.key, run)
+    def put(self, run: R) -> None:
+        self.registry.put(self.key, run)
 
     def release(self) -> None:
-        registry().release(self.key, self.holder)
+        self.registry.release(self.key, self.holder)
+
+
+Desk = Lease[LiveRun]
+MapDesk = Lease[MapWork]
 
 
 def tab_name() -> str | None:
@@ -61,17 +74,25 @@ def tab_name() -> str | None:
     return known or told
 
 
-@st.cache_resource(scope="session", on_release=Desk.release, show_spinner=False)
+@st.cache_resource(scope="session", on_release=Lease.release, show_spinner=False)
 def desk(tab: str, scenario: str) -> Desk:
-    """The desk of this session for one scenario.
+    """The desk of this session for one scenario."""
+    return _lease(registry(), tab, scenario)
 
-    A duplicated tab has the name of the first: while that one is open, the second works under a
-    name of its own.
-    """
+
+@st.cache_resource(scope="session", on_release=Lease.release, show_spinner=False)
+def map_desk(tab: str, scenario: str) -> MapDesk:
+    """The desk of this session for the stability map of one scenario."""
+    return _lease(map_registry(), tab, scenario)
+
+
+def _lease(runs: Registry[R], tab: str, scenario: str) -> Lease[R]:
+    """A duplicated tab has the name of the first: while that one is open, the second works under a
+    name of its own."""
     key, holder = f"{tab}/{scenario}", uuid.uuid4().hex
-    if not registry().acquire(key, holder):
+    if not runs.acquire(key, holder):
         time.sleep(SECONDS_FOR_HANDOVER)
-        if not registry().acquire(key, holder):
+        if not runs.acquire(key, holder):
             key = f"{holder}/{scenario}"
-            registry().acquire(key, holder)
-    return Desk(key, holder)
+            runs.acquire(key, holder)
+    return Lease(key, holder, runs)

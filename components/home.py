@@ -26,6 +26,11 @@ STEPS = (
         "Every remedy that people advise is run from the same seed. The table says which ones "
         "mend, which only delay, and which do nothing.",
     ),
+    (
+        ":material/grid_on: Map",
+        "Hundreds of settings at once show where training stays finite, how it breaks elsewhere, "
+        "and where exactly the boundary is.",
+    ),
 )
 
 
@@ -57,6 +62,13 @@ def card(scenario: Scenario) -> None:
                     help=preset.story,
                     query_params={"scenario": scenario.name, "preset": preset.name},
                 )
+            st.page_link(
+                "pages/stability_map.py",
+                label="Map",
+                icon=":material/grid_on:",
+                help="Where in the space of settings it stays finite.",
+                query_params={"scenario": scenario.name},
+            )
 
 
 def states() -> None:

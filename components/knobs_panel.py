@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import streamlit as st
@@ -35,7 +36,7 @@ LONGEST_SLIDER = 1000
 ELSEWHERE = ("on_bad",)  # stands beside the start button
 
 
-def show(settings: Settings) -> dict[str, DeltaGenerator]:
+def show(settings: Settings, left_out: Collection[str] = ()) -> dict[str, DeltaGenerator]:
     """Draw the knobs, grouped, and turn `settings` to what they say.
 
     Returns a place beneath each knob where an error that it causes can be shown.
@@ -45,7 +46,9 @@ def show(settings: Settings) -> dict[str, DeltaGenerator]:
         knobs = [
             knob
             for knob in settings.scenario.knobs
-            if knob.group == group and knob.name not in ELSEWHERE and knob.matters(settings.config)
+            if knob.group == group
+            and knob.name not in (*ELSEWHERE, *left_out)
+            and knob.matters(settings.config)
         ]
         if not knobs:
             continue

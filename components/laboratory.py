@@ -6,21 +6,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from models.errors import BadInput
-from models.scenarios import scenarios
 from models.training.live import LiveRun
 
-from . import knobs_panel, live_view, remedies_panel, source_panel, transport
+from . import heading, knobs_panel, live_view, remedies_panel, source_panel, transport
 from .desk import Desk, desk, registry, tab_name
-from .settings import Settings, current_settings, write_query
+from .settings import Settings, current, write_query
 
 Places = dict[str, DeltaGenerator]
 
 
 def show() -> None:
     """Draw the laboratory and let the run follow the knobs."""
-    settings = current_settings()
+    settings = current(Settings)
     tab = tab_name()
-    heading(settings)
+    heading.show(settings)
     with st.sidebar:
         places = {"data": source_panel.show(settings)} | knobs_panel.show(settings)
     if tab is None:  # the browser tells it at once, and the page runs again
@@ -34,40 +33,10 @@ def show() -> None:
     remedies_panel.show(settings, here)
 
 
-def heading(settings: Settings) -> None:
-    names = list(scenarios())
-    current = settings.scenario
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
-            "Scenario",
-            names,
-            default=current.name,
-            required=True,
-            key=f"choose-scenario/{current.name}",
-            format_func=lambda name: scenarios()[name].title,
-            on_change=_choose_scenario,
-            args=(current.name,),
-        )
-        presets = {preset.name: preset for preset in current.presets}
-        st.segmented_control(
-            "Preset",
-            list(presets),
-            default=settings.preset,
-            required=True,
-            key=f"choose-preset/{current.name}/{settings.preset}",
-            format_func=lambda name: presets[name].title,
-            on_change=_choose_preset,
-            args=(settings,),
-        )
-    st.markdown(f"{current.story} {presets[settings.preset].story}")
-    for notice in settings.notices:
-        st.warning(notice, icon=":material/link_off:")
-
-
 def follow(here: Desk, settings: Settings, places: Places) -> bool:
     """Bring the run to where the knobs stand; False if something in them cannot be used."""
     run = here.run
-    if run is None:
+    if run is None or settings.start:
         return open_run(here, settings)
     restarts = settings.scenario.restarts(run.config, settings.config)
     live = {
@@ -97,14 +66,21 @@ def follow(here: Desk, settings: Settings, places: Places) -> bool:
 
 
 def open_run(here: Desk, settings: Settings) -> bool:
-    """The first run of a desk; what cannot be used is named and replaced by its default."""
+    """A run from step 0 with these knobs; what cannot be used is named and replaced by its
+    default."""
     try:
-        here.put(new_run(settings))
+        fresh = new_run(settings)
     except BadInput as error:
         settings.notices.append(f"{error.sentence} The default is used.")
         settings.start_over()
         write_query(settings)
         st.rerun()
+    here.put(fresh)
+    if settings.start:
+        settings.start = False
+        fresh.start()
+        write_query(settings)
+        st.rerun()  # the buttons have been drawn already
     return True
 
 
@@ -121,12 +97,3 @@ def pause_the_one_before(here: Desk) -> None:
         if left:
             left.pause()
         st.session_state["desk"] = here.key
-
-
-def _choose_scenario(current: str) -> None:
-    st.session_state["scenario"] = st.session_state[f"choose-scenario/{current}"]
-
-
-def _choose_preset(settings: Settings) -> None:
-    key = f"choose-preset/{settings.scenario.name}/{settings.preset}"
-    settings.use_preset(st.session_state[key])

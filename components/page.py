@@ -14,6 +14,7 @@ ICON = Path(__file__).parent / "browser" / "icon.svg"  # Material icons would co
 PAGES = (
     ("app.py", "Home", ":material/home:"),
     ("pages/laboratory.py", "Laboratory", ":material/science:"),
+    ("pages/stability_map.py", "Stability map", ":material/grid_on:"),
     ("pages/story.py", "Story", ":material/slideshow:"),
 )
 

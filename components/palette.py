@@ -16,13 +16,18 @@ class Palette:
 
     Attributes:
         finite: blue sequence from the smallest to the largest magnitude.
+        broken: sequence from what broke at once to what broke late; clear of the blues.
+        kinds: of things that are told apart by name; each has a mark of its own besides.
         mark: of the marks drawn on a state's colour, in the order of `STATES`.
         series: for curves; more curves than colours differ by their dash.
         band: of a shaded range behind curves, with its opacity in the last two digits.
         muted: of annotations beside the data.
+        edge: of lines drawn over the data, and `paper` of the rim that sets them off.
     """
 
     finite: tuple[str, ...]
+    broken: tuple[str, ...]
+    kinds: tuple[str, ...]
     zero: str
     subnormal: str
     inf: str
@@ -31,6 +36,8 @@ class Palette:
     series: tuple[str, ...]
     band: str
     muted: str
+    edge: str
+    paper: str
 
     def states(self) -> tuple[str, ...]:
         """Colours in the order of `STATES`."""
@@ -61,6 +68,8 @@ STATES = (
 
 LIGHT = Palette(
     finite=("#9DBBFF", "#648FFF", "#0D1F66"),
+    broken=("#A3195B", "#DC267F", "#FFB000"),
+    kinds=("#DC267F", "#FFB000", "#7A1F3D", "#FF8A5C", "#8A6D00", "#B07AA1", "#8A8F99"),
     zero="#D9D9D9",
     subnormal="#7A4514",
     inf="#FFB000",
@@ -69,10 +78,14 @@ LIGHT = Palette(
     series=("#2F5BD8", "#B8860B", "#7A1F3D", "#8A8F99", "#102A6B", "#6B4E00"),
     band="#2E9E781F",
     muted="#6B7280",
+    edge="#10141C",
+    paper="#FFFFFF",
 )
 
 DARK = Palette(
     finite=("#2F52BE", "#6C94FF", "#DCE8FF"),
+    broken=("#A3195B", "#DC267F", "#FFB000"),
+    kinds=("#DC267F", "#FFB000", "#7A1F3D", "#FF8A5C", "#8A6D00", "#B07AA1", "#8A8F99"),
     zero="#2B2F38",
     subnormal="#7F4C1B",
     inf="#FFB000",
@@ -81,6 +94,8 @@ DARK = Palette(
     series=("#7FA2FF", "#E8A33D", "#37D6A0", "#DADFE8", "#8E97A6", "#B08D57"),
     band="#37D6A01F",
     muted="#8E97A6",
+    edge="#FFFFFF",
+    paper="#10141C",
 )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -56,6 +56,21 @@ _component = st.components.v2.component(
 
 
 @dataclass(frozen=True)
+class Download:
+    """A picture that the browser is to save, once for each new `serial`.
+
+    Attributes:
+        format: "png" or "svg".
+        name: of the file, without its ending.
+        serial: "0" at first.
+    """
+
+    format: str
+    name: str
+    serial: str
+
+
+@dataclass(frozen=True)
 class Click:
     """One click on a point or a cell.
 
@@ -75,7 +90,12 @@ class Click:
 
 
 def plotly_view(
-    figure: Mapping[str, Any], *, key: str, label: str, height: int | None = None
+    figure: Mapping[str, Any],
+    *,
+    key: str,
+    label: str,
+    height: int | None = None,
+    download: Download | None = None,
 ) -> Click | None:
     """Shows a figure across the container's width; a refresh redraws it in place.
 
@@ -89,6 +109,7 @@ def plotly_view(
         key: names the mount; the same key on the next run is the same element.
         label: what the figure shows, in a sentence, for screen readers.
         height: in pixels; by default the layout's own.
+        download: has the browser save the picture when its serial changes.
 
     Returns:
         The last click, or None before the first. It stays the same over later reruns: a new one
@@ -99,8 +120,18 @@ def plotly_view(
     """
     _serve_scripts()
     layout = {**figure["layout"], "height": height or figure["layout"].get("height", 360)}
-    message = pack({"data": figure["data"], "layout": layout, "label": label})
-    click = _component(key=key, data=message, on_click_change=lambda: None).get("click")
+    saved = {} if download is None else {"download": asdict(download)}
+    message = pack({"data": figure["data"], "layout": layout, "label": label, **saved})
+    return _as_click(_component(key=key, data=message, on_click_change=lambda: None).get("click"))
+
+
+def last_click(key: str) -> Click | None:
+    """The click that `plotly_view` with this key is about to return, before it is drawn."""
+    state = st.session_state.get(key)
+    return _as_click(state.get("click") if state else None)
+
+
+def _as_click(click: Any) -> Click | None:
     return Click(**{**click, "point": tuple(click["point"])}) if click else None
 
 

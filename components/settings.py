@@ -1,5 +1,5 @@
-"""Settings of a scenario in this session: which preset, which knobs, and the URL that restores
-them.
+"""Settings of a scenario on a page of this session: which preset, which knobs, and the URL that
+restores them.
 
 The URL holds the scenario, the preset and every knob that differs from the preset, in the same
 words as the command line. What cannot be read there is named in a notice, and the default is used.
@@ -7,10 +7,10 @@ words as the command line. What cannot be read there is named in a notice, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import streamlit as st
 
@@ -21,16 +21,23 @@ from models.scenarios.contract import Scenario
 from models.scenarios.knobs import Config
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Settings")
+Query = Mapping[str, str]
+START, OWN_DATA = "start", "own_data"  # in a link: the run is to start, with the session's own file
 
 
 @dataclass
 class Settings:
     """One scenario's settings; kept in the session, changed by its widgets."""
 
+    page: ClassVar[str] = ""  # tells the widgets of one page from another's
+    others: ClassVar[tuple[str, ...]] = (START, OWN_DATA)  # what a URL says besides knobs
+
     scenario: Scenario
     preset: str
     config: Config
     content: bytes | None = None  # of the file that a person brought
+    start: bool = False  # whether a link asks for the run, from step 0
     notices: list[str] = field(default_factory=list)
     drawn: Config = field(default_factory=dict)  # the knobs when their widgets were made
     generation: int = 0  # of the widgets
@@ -39,9 +46,29 @@ class Settings:
         self.drawn = dict(self.config)
 
     @classmethod
-    def default(cls, scenario: Scenario) -> Settings:
-        preset = scenario.presets[0].name
-        return cls(scenario, preset, scenario.config(preset))
+    def default(cls, scenario: Scenario) -> Self:
+        return cls.read({"scenario": scenario.name})
+
+    @classmethod
+    def read(cls, query: Query) -> Self:
+        """Settings from a URL's parameters, with a notice for each that cannot be used."""
+        notices: list[str] = []
+        first = next(iter(scenarios().values()))
+        name = query.get("scenario", first.name)
+        scenario = tried(lambda: scenario_named(name), first, notices)
+        asked = query.get("preset", scenario.presets[0].name)
+        preset = tried(lambda: scenario.preset(asked), scenario.presets[0], notices)
+        config = scenario.config(preset.name)
+        for knob, text in query.items():
+            if knob not in ("scenario", "preset", *cls.others):
+                change: Config = tried(partial(_read_knob, scenario, knob, text), Config(), notices)
+                config |= change
+        settings = cls(scenario, preset.name, config, start=START in query, notices=notices)
+        if query.get(OWN_DATA):
+            settings.content = st.session_state.get(f"{scenario.name}/content")
+            if settings.content is None:
+                notices.append("The link is about somebody's own data; bring the file again.")
+        return settings
 
     def start_over(self) -> None:
         """Forget everything but the preset; the page must run again before widgets are drawn."""
@@ -62,7 +89,7 @@ class Settings:
         self.generation += 1
 
     def widget_key(self, knob: str) -> str:
-        return f"{self.scenario.name}/{knob}/{self.generation}"
+        return f"{self.scenario.name}/{knob}/{self.page}{self.generation}"
 
     def query(self) -> dict[str, str]:
         """What the URL says."""
@@ -75,52 +102,41 @@ class Settings:
         return {"scenario": self.scenario.name, "preset": self.preset, **knobs}
 
 
-def current_settings() -> Settings:
+def current(kind: type[S]) -> S:
     """The settings of the scenario on the page: those of the URL when that was opened or edited,
     else those of this session."""
-    known: dict[str, Settings] = st.session_state.setdefault("settings", {})
-    query = dict(st.query_params)
-    if query and query != st.session_state.get("query"):
-        asked = read_query(query)
+    known: dict[str, S] = st.session_state.setdefault(f"settings/{kind.page}", {})
+    query, chosen = dict(st.query_params), f"scenario/{kind.page}"
+    if query and query != st.session_state.get(f"query/{kind.page}"):
+        asked = kind.read(query)
         if set(query) != {"scenario"} or asked.scenario.name not in known:
             known[asked.scenario.name] = asked
-        st.session_state["scenario"] = asked.scenario.name
-    name = st.session_state.setdefault("scenario", next(iter(scenarios())))
+        st.session_state[chosen] = asked.scenario.name
+    name = st.session_state.setdefault(chosen, next(iter(scenarios())))
     if name not in known:
-        known[name] = Settings.default(scenario_named(name))
+        known[name] = kind.default(scenario_named(name))
     return known[name]
 
 
-def read_query(query: dict[str, str]) -> Settings:
-    """Settings from a URL's parameters, with a notice for each that cannot be used."""
-    notices: list[str] = []
-
-    def tried(read: Callable[[], T], default: T) -> T:
-        try:
-            return read()
-        except BadInput as error:
-            notices.append(f"{error.sentence} The link is ignored there.")
-            return default
-
-    first = next(iter(scenarios().values()))
-    name = query.get("scenario", first.name)
-    scenario = tried(lambda: scenario_named(name), first)
-    asked = query.get("preset", scenario.presets[0].name)
-    preset = tried(lambda: scenario.preset(asked), scenario.presets[0])
-    config = scenario.config(preset.name)
-    for knob, text in query.items():
-        if knob not in ("scenario", "preset"):
-            change: Config = tried(partial(_read_knob, scenario, knob, text), Config())
-            config |= change
-    return Settings(scenario, preset.name, config, notices=notices)
-
-
-def _read_knob(scenario: Scenario, name: str, text: str) -> Config:
-    return {name: scenario.knob(name).parse(text)}
+def choose_scenario(kind: type[Settings], name: str) -> None:
+    st.session_state[f"scenario/{kind.page}"] = name
 
 
 def write_query(settings: Settings) -> None:
     query = settings.query()
-    st.session_state["query"] = query
+    st.session_state[f"query/{settings.page}"] = query
     if dict(st.query_params) != query:
         st.query_params.from_dict(query)
+
+
+def tried(read: Callable[[], T], default: T, notices: list[str]) -> T:
+    """What is read, or the default and a notice."""
+    try:
+        return read()
+    except BadInput as error:
+        notices.append(f"{error.sentence} The link is ignored there.")
+        return default
+
+
+def _read_knob(scenario: Scenario, name: str, text: str) -> Config:
+    return {name: scenario.knob(name).parse(text)}

@@ -46,3 +46,4 @@ def forget(settings: Settings) -> None:
 def _take(settings: Settings, key: str) -> None:
     file = st.session_state[key]
     settings.content = file.getvalue() if file is not None else None
+    st.session_state[f"{settings.scenario.name}/content"] = settings.content  # for links within

@@ -69,9 +69,10 @@ function interleave({ planes }, z) {
     const down = source.rows > 1 || rows === 1;
     const across = source.columns > 1 || columns === 1;
     const [factor, offset] = [filled[plane.times], filled[plane.plus]];
-    filled.push(Float64Array.from({ length: rows * columns }, (_, i) => {
+    filled.push(Array.from({ length: rows * columns }, (_, i) => {
       const row = down ? Math.floor(i / columns) : 0;
       let value = source.values[row * source.columns + (across ? i % columns : 0)];
+      if (plane.words) return plane.words[value] ?? "";
       if (plane.tenths) value = 10 ** (value / 10);
       return value * (factor ? factor[i] : 1) + (offset ? offset[i] : 0);
     }));
@@ -190,6 +191,7 @@ async function draw(view) {
         figure.removeAttribute("aria-busy");
       }
       hoverAgain(view);
+      save(view);
     }
   } finally {
     view.drawing = false;
@@ -198,6 +200,21 @@ async function draw(view) {
 
 function same(some, others) {
   return some?.length === others.length && some.every((byte, i) => byte === others[i]);
+}
+
+// A picture as a file, with the page's background; the first figure of a mount never asks for one.
+function save({ figure, shown }) {
+  const asked = shown.download?.serial;
+  if (asked === undefined || asked === figure.dataset.saved) return;
+  const first = figure.dataset.saved === undefined;
+  figure.dataset.saved = asked;
+  if (first) return;
+  const back = getComputedStyle(figure).getPropertyValue("--st-background-color").trim();
+  const { width, height } = figure.getBoundingClientRect();
+  const picture = { data: figure.data, layout: { ...figure.layout, paper_bgcolor: back } };
+  const { format, name } = shown.download;
+  const scale = format === "svg" ? 1 : 2;
+  Plotly.downloadImage(picture, { format, filename: name, width, height, scale });
 }
 
 async function refresh(view, bytes, page) {

@@ -40,7 +40,8 @@ def planes(*items: dict[str, Any]) -> dict[str, Any]:
     Field by field the numbers compress to about a seventh of what Plotly's own [rows, columns,
     fields] takes. A plane is a spec of rank 2 with as many rows and columns as z, or one of either
     (it is repeated); or `Z`. Besides, `tenths=True` says that it holds tenths of log10; `times=i`
-    and `plus=i`, that field i is to be multiplied with it or added to it.
+    and `plus=i`, that field i is to be multiplied with it or added to it; `words=[…]`, that it
+    holds places in this list, whose texts are the field.
     """
     return {"planes": list(items)}
 

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ..errors import BadInput
-from ..scenarios.knobs import Config, format_number
-from ..sweeps.boundary import Boundary, find_boundary
+from ..sweeps.boundary import find_boundary, in_words
 from .command import Command
 from .output import STDOUT, add_json_argument, check_writable, write_json
 from .quiet import load_tensorflow
@@ -54,7 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         write_json(arguments.json, found.as_dict())
     if arguments.json != STDOUT:
-        print(as_text(found, setup.config))
+        print(in_words(found, setup.config))
     return 0
 
 
@@ -68,23 +67,6 @@ def _end(name: str, text: str | None) -> float | None:
     if not math.isfinite(value):
         raise BadInput(f"{name}: “{text}” is not a number; give one such as 1e-9.", field=name)
     return value
-
-
-def as_text(found: Boundary, config: Config) -> str:
-    """`epsilon ≥ 6.1e-8 at learning rate 0.1, 5000 steps, 8 of 8 seeds`, and what lies beyond."""
-    circumstances = (
-        f"at learning rate {format_number(config['learning_rate'])}, {found.steps} steps, "
-        f"{found.seeds} of {found.seeds} seeds"
-    )
-    low, high = (f"{end:.4g}" for end in found.bracket)
-    if found.boundary is None:
-        what = "finite" if found.finite_side == "everywhere" else f"broken ({found.mechanism})"
-        return f"{found.knob} is {what} at every value tried from {low} to {high}, {circumstances}"
-    sign, beyond = ("≥", low) if found.finite_side == "above" else ("≤", high)
-    return (
-        f"{found.knob} {sign} {found.boundary:.6g} {circumstances}\n"
-        f"breaks at {beyond}: {found.mechanism}"
-    )
 
 
 COMMAND = Command(

@@ -21,6 +21,7 @@ from .contract import (
     Array,
     Curves,
     Dataset,
+    FirstMap,
     Matrix,
     Outcome,
     Preset,
@@ -379,4 +380,13 @@ SCENARIO = Scenario(
     # Guarding changes nothing but an absent class, whose empty sum is 0.
     reference={"from_logits": True, "guarded_counts": True},
     together=(("product", "epsilon"), ("guarded_counts", "epsilon")),
+    metric="balanced accuracy",
+    first_map=FirstMap(
+        (
+            "epsilon=1e-12:1e-2:log:32",
+            "learning_rate=1e-3:1:log:32",
+            "weight_std=1e-3:2:log:32",
+        ),
+        steps=500,
+    ),
 )

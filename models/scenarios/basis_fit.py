@@ -20,6 +20,7 @@ from .contract import (
     Array,
     Curves,
     Dataset,
+    FirstMap,
     Outcome,
     Preset,
     Remedy,
@@ -491,4 +492,13 @@ SCENARIO = Scenario(
     checks=("check_numerics",),
     reference={"power": "double_where"},
     together=(("safe_offset", "bounds"),),
+    metric="R²",
+    first_map=FirstMap(
+        (
+            "epsilon=1e-12:1e-1:log:24",
+            "x_low=-0.2:0.2:linear:25",
+            "learning_rate=1e-3:1:log:24",
+        ),
+        steps=150,
+    ),
 )

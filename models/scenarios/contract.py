@@ -65,6 +65,19 @@ class Screen:
 
 
 @dataclass(frozen=True)
+class FirstMap:
+    """The map of settings that a person is offered at first.
+
+    `axes`: in the words of `models.sweeps.axes.read_axis`; the first two whose knobs matter are
+    taken. `knobs`: what differs from the preset, whichever it is.
+    """
+
+    axes: tuple[str, ...] = ("learning_rate=1e-4:1:log:32",)
+    steps: int = 200
+    knobs: Mapping[str, KnobValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Dataset:
     """What a run trains on.
 
@@ -164,6 +177,8 @@ class Scenario:
     reference: knobs that give the numerically sound form of the same mathematical loss, whatever
         the others say; float64 without clipping is understood.
     together: names of remedies that are worth trying both at once.
+    metric: name of the first metric of its outcomes.
+    first_map: where the stability map begins.
     """
 
     name: str
@@ -184,6 +199,8 @@ class Scenario:
     nudges: Callable[[Tensors, Tensors, Mapping[str, Any]], dict[str, Any]] | None = None
     reference: Mapping[str, KnobValue] = field(default_factory=dict)
     together: tuple[tuple[str, str], ...] = ()
+    metric: str = "metric"
+    first_map: FirstMap = field(default_factory=FirstMap)
 
     def knob(self, name: str) -> AnyKnob:
         for knob in self.knobs:

@@ -29,6 +29,7 @@ from .common import common_knobs, std_knob
 from .contract import (
     Array,
     Dataset,
+    FirstMap,
     Listing,
     Outcome,
     Preset,
@@ -516,4 +517,10 @@ SCENARIO = Scenario(
     outcome=outcome,
     nudges=nudges,
     reference={"from_logits": True, "recurrent_clipping": False},
+    metric="training sentences right",
+    first_map=FirstMap(
+        ("weight_std=0.1:2:log:16", "learning_rate=1e-3:10:log:12"),
+        steps=5,
+        knobs={"initialiser": "std", "hidden": 48, "vocabulary": 60, "batch_size": 2},
+    ),
 )

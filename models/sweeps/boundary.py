@@ -6,7 +6,7 @@ than the price of one, each round cuts the bracket by `POINTS` + 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..scenarios import scenario as scenario_named
-from ..scenarios.knobs import Config, Number, format_number
+from ..scenarios.knobs import Config, KnobValue, Number, format_number
 from .axes import NO_AXIS
 from .members import Watch
 from .part import run_part
@@ -104,6 +104,31 @@ def find_boundary(
         search.try_values(inner)
         bracket, done = search.bracket(side), done + 1
     return search.told(bracket[0] if side == "below" else bracket[1], side, bracket)
+
+
+def in_words(found: Boundary, config: Config, at: Sequence[str] = ("learning_rate",)) -> str:
+    """`epsilon ≥ 6.1e-8 at learning rate 0.1, 5000 steps, 8 of 8 seeds`, and what lies beyond.
+
+    `at`: the other knobs whose values are told.
+    """
+    told = [
+        f"{name.replace('_', ' ')} {_as_text(config[name])}" for name in at if name != found.knob
+    ]
+    circumstances = f"{found.steps} steps, {found.seeds} of {found.seeds} seeds"
+    circumstances = f"at {', '.join([*told, circumstances])}" if told else f"for {circumstances}"
+    low, high = (f"{end:.4g}" for end in found.bracket)
+    if found.boundary is None:
+        what = "finite" if found.finite_side == "everywhere" else f"broken ({found.mechanism})"
+        return f"{found.knob} is {what} at every value tried from {low} to {high}, {circumstances}"
+    sign, beyond = ("≥", low) if found.finite_side == "above" else ("≤", high)
+    return (
+        f"{found.knob} {sign} {found.boundary:.6g} {circumstances}\n"
+        f"breaks at {beyond}: {found.mechanism}"
+    )
+
+
+def _as_text(value: KnobValue) -> str:
+    return format_number(value) if type(value) in (int, float) else str(value)  # type: ignore[arg-type]
 
 
 class _Search:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..scenarios.contract import Array, Dataset
 from ..scenarios.knobs import Config
+from ..training.live import pool
 from ..training.program import Program, State
 from .plan import Task
 
@@ -57,6 +58,13 @@ class Watch:
 
     def survived(self, tasks: Sequence[Task], steps: int) -> None:
         """These runs go on after so many steps, all finite."""
+
+
+class TurnTaking(Watch):
+    """Lets a part's bursts take turns with the live runs of this process."""
+
+    def call(self, work: Callable[[], Any]) -> Any:
+        return pool.submit(work).result()
 
 
 def fitting_steps(steps: int, seconds: float) -> int:

@@ -8,17 +8,16 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..scenarios.knobs import KnobValue
-from ..training.live import pool
 from .engines import Engine, LocalEngine, Results
 from .file import SweepFile
-from .members import Watch
+from .members import TurnTaking
 from .plan import Index, Part, Sweep, Task, parts
 from .results import RunResult
 
@@ -79,26 +78,37 @@ class SweepRun:
         self._message = ""
         self._watch = _Watch(self)
         self._thread: threading.Thread | None = None
+        self._again = False  # whether to go on as soon as it has stopped
         self._began = self._ended = 0.0
         self._work_before = 0.0
 
-    def start(self) -> None:
-        """Begin, or go on after a stop; runs that failed are tried again."""
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    @property
+    def running(self) -> bool:
+        """False also while it is about to stop."""
+        return self._status == "running" and (self._again or not self._watch.stopped.is_set())
+
+    def start(self, engine: Engine | None = None) -> None:
+        """Begin, or go on after a stop, on another engine if one is given; runs that failed are
+        tried again."""
         with self._lock:
-            if self._status in ("running", "done"):
-                return
-            self._status, self._message = "running", ""
-            self._results = {t: r for t, r in self._results.items() if not r.failed}
-            self._survived = {}
-            self._watch = _Watch(self)
-            self._began, self._work_before = time.monotonic(), self._work()
-            self._thread = threading.Thread(
-                target=self._guarded, name="nanatomy-sweep-keeper", daemon=True
-            )
-        self._thread.start()
+            if self._status == "running":  # perhaps about to stop
+                self._again = self._watch.stopped.is_set()
+                unused = engine
+            else:
+                unused = self._engine if engine is not None else None
+                self._engine = engine or self._engine
+                if self._status != "done" or self._left():
+                    self._begin()
+        if unused is not None:
+            unused.close()
 
     def stop(self) -> None:
         """Stop after the burst under way; what has ended is kept."""
+        self._again = False
         self._watch.stopped.set()
 
     def close(self) -> None:
@@ -141,6 +151,22 @@ class SweepRun:
 
     # What the keeper's thread does.
 
+    def _left(self) -> int:
+        """How many runs are to be computed, or computed again."""
+        return self._runs - sum(not result.failed for result in self._results.values())
+
+    def _begin(self) -> None:
+        """With the lock held."""
+        self._status, self._message, self._again = "running", "", False
+        self._results = {t: r for t, r in self._results.items() if not r.failed}
+        self._survived = {}
+        self._watch = _Watch(self)
+        self._began, self._ended, self._work_before = time.monotonic(), 0.0, self._work()
+        self._thread = threading.Thread(
+            target=self._guarded, name="nanatomy-sweep-keeper", daemon=True
+        )
+        self._thread.start()
+
     def _guarded(self) -> None:
         try:
             status, message = self._keep_at_it()
@@ -150,6 +176,8 @@ class SweepRun:
         with self._lock:
             self._status, self._message, self._ended = status, message, time.monotonic()
             self._survived = {}
+            if self._again:
+                self._begin()
 
     def _keep_at_it(self) -> tuple[Status, str]:
         queue = deque((part, 1) for part in parts(self.sweep, self._results))
@@ -189,9 +217,9 @@ class SweepRun:
 
     def _recall(self, out: dict[Results, tuple[Part, int]]) -> None:
         """What has ended in the parts under way is kept, the rest is left undone."""
-        for future in out:
-            future.cancel()
-        for future in wait(out).done:
+        # A future that an engine cancelled while it closed never tells those who wait for it.
+        left = [future for future in out if not future.cancel() and not future.cancelled()]
+        for future in wait(left).done:
             if not future.cancelled() and future.exception() is None:
                 self._add(future.result())
 
@@ -222,15 +250,10 @@ class SweepRun:
         return steps / (self._runs * self.sweep.steps)
 
 
-class _Watch(Watch):
-    """Lets a part's bursts take turns with the live runs of this process."""
-
+class _Watch(TurnTaking):
     def __init__(self, run: SweepRun) -> None:
         super().__init__()
         self._run = run
-
-    def call(self, work: Callable[[], Any]) -> Any:
-        return pool.submit(work).result()
 
     def ended(self, result: RunResult) -> None:
         self._run._add([result])

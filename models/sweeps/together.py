@@ -20,6 +20,7 @@ LARGEST_DATA = 64e6  # bytes of training data that a graph is given
 NEAR_LOSS = {"float64": 1e-6, "float32": 1e-3, "float16": 0.05, "bfloat16": 0.2}  # relative
 NEAR_UPDATE = 0.5  # of the update's norm
 SLOWEST_STEP = 0.15  # seconds; slower ones are taken for half of the runs at a time
+SLOW_IN_A_ROW = 3  # so many; a busy machine makes any single step slow
 
 
 def run_together(
@@ -93,7 +94,7 @@ class Bursts:
 
     def follow(self, running: list[Member], many: Many, taken: int) -> Iterator[Ended]:
         """Runs that have taken so many steps, to their ends."""
-        burst = 1
+        burst, slow = 1, 0
         while running and taken < self.steps and not self.watch.stopped.is_set():
             burst = min(burst, self.steps - taken)
             many, seconds = self.watch.call(partial(self._timed, many, burst))
@@ -104,7 +105,8 @@ class Bursts:
                 running = list(compress(running, ~bad))
                 many = take(many, np.flatnonzero(~bad))
             self.watch.survived([member.task for member in running], taken)
-            if burst == 1 and seconds > SLOWEST_STEP and len(running) > 1:
+            slow = slow + 1 if burst == 1 and seconds > SLOWEST_STEP else 0
+            if slow == SLOW_IN_A_ROW and len(running) > 1:
                 middle = len(running) // 2
                 for half in (slice(None, middle), slice(middle, None)):
                     rows = np.arange(len(running))[half]

@@ -1,4 +1,4 @@
-"""Registry of live runs: who holds which run, and when an abandoned one is freed.
+"""Registry of runs: who holds which run, and when an abandoned one is freed.
 
 A run lives in the server; a session holds a lease on it. Losing the lease (tab closed, reloaded,
 connection lost) pauses the run and starts a timer that frees it. A session that comes back with
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Protocol
-
-from .live import LiveRun
+from typing import Generic, Protocol, TypeVar
 
 GRACE_SECONDS = 120.0
 
@@ -22,21 +20,37 @@ class Stoppable(Protocol):
     def stop(self) -> None: ...
 
 
+class Pausable(Protocol):
+    """What a registry may hold; every method returns at once."""
+
+    @property
+    def running(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+R = TypeVar("R", bound=Pausable)
+
+
 @dataclass
-class _Entry:
-    run: LiveRun | None = None
+class _Entry(Generic[R]):
+    run: R | None = None
     beside: Stoppable | None = None
     holder: str | None = None
     was_running: bool = False
     timer: threading.Timer | None = field(default=None, repr=False)
 
 
-class Registry:
+class Registry(Generic[R]):
     """Thread-safe. `key` names a browser tab's run of one scenario, `holder` one lease of it."""
 
     def __init__(self, grace_seconds: float = GRACE_SECONDS) -> None:
         self.grace_seconds = grace_seconds
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _Entry[R]] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -66,12 +80,12 @@ class Registry:
             entry.run.start()
         return True
 
-    def run(self, key: str) -> LiveRun | None:
+    def run(self, key: str) -> R | None:
         with self._lock:
             entry = self._entries.get(key)
         return entry.run if entry else None
 
-    def put(self, key: str, run: LiveRun) -> None:
+    def put(self, key: str, run: R) -> None:
         """Give a leased key a new run; the old one is closed, and what went on beside it."""
         with self._lock:
             entry = self._entries[key]
@@ -117,7 +131,7 @@ class Registry:
             entry.holder = None
             self._free(key, entry)
 
-    def _free(self, key: str, entry: _Entry) -> None:
+    def _free(self, key: str, entry: _Entry[R]) -> None:
         with self._lock:
             if entry.holder is not None or self._entries.get(key) is not entry:
                 return

@@ -43,12 +43,16 @@ def decode(spec: dict[str, Any]) -> NDArray[Any]:
     return array.reshape([int(n) for n in spec["shape"].split(",")]) if "shape" in spec else array
 
 
-def customdata(trace: dict[str, Any]) -> NDArray[np.float64]:
+def customdata(trace: dict[str, Any]) -> NDArray[Any]:
     """[rows, columns, fields] as `plotly_view.js` puts it together."""
     z = decode(trace["z"])
-    fields: list[NDArray[np.float64]] = []
+    fields: list[NDArray[Any]] = []
     for plane in trace["customdata"]["planes"]:
         values = (decode(plane) if "bdata" in plane else z).astype(np.float64)
+        if "words" in plane:
+            words = np.array(["", *plane["words"]], object)
+            fields.append(np.broadcast_to(words[values.astype(int) + 1], z.shape))
+            continue
         if plane.get("tenths"):
             values = 10 ** (values / 10)
         if "times" in plane:

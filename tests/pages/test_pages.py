@@ -118,3 +118,66 @@ def test_a_formula_from_a_url_that_cannot_be_used_gives_way_to_the_default(
     page = laboratory("formula", scenario="basis_fit", formula="1/x")
     assert "at x = 0" in " ".join(w.value for w in page.warning)
     assert next(t for t in page.text_input if t.label.startswith("g(x)")).value == "sin(3*x) + x^2"
+
+
+@pytest.fixture
+def stability_map() -> Callable[..., Any]:
+    """`stability_map(tab, **query)`: the page as that tab sees it, before anything is computed."""
+
+    def open_(tab: str, **query: str) -> Any:
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        page.switch_page("pages/stability_map.py")
+        page.session_state["tab"] = tab
+        for name, value in query.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception
+        return page
+
+    return open_
+
+
+def query_of(page: Any) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else v[0] for k, v in page.query_params.items()}
+
+
+@pytest.mark.parametrize("name", list(scenarios()))
+def test_every_scenario_has_a_first_map_that_can_be_computed(
+    stability_map: Callable[..., Any], name: str
+) -> None:
+    page = stability_map(f"map-{name}", scenario=name)
+    start = next(b for b in page.button if b.label == "Compute the map")
+    assert not start.disabled
+    assert not page.error
+    query = query_of(page)
+    assert query["x"].partition("=")[0] != query["y"].partition("=")[0]
+    again = stability_map(f"map2-{name}", **query)
+    assert query_of(again) == query, "the link restores the page"
+    assert not again.warning
+
+
+def test_an_axis_that_cannot_be_used_is_named_and_nothing_starts(
+    stability_map: Callable[..., Any],
+) -> None:
+    page = stability_map("map-bad", scenario="balanced_loss")
+    next(t for t in page.text_input if t.label == "From").set_value("1e9").run()
+    assert "out of range" in " ".join(e.value for e in page.error)
+    assert next(b for b in page.button if b.label == "Compute the map").disabled
+
+
+def test_nonsense_in_a_link_to_a_map_gets_a_notice_each(
+    stability_map: Callable[..., Any],
+) -> None:
+    page = stability_map(
+        "map-nonsense", scenario="balanced_loss", x="purple=1:2", steps="0", view="upside-down"
+    )
+    notices = " ".join(w.value for w in page.warning)
+    assert "no knob “purple”" in notices
+    assert "0 is out of range" in notices
+    assert "no view “upside-down”" in notices
+
+
+def test_an_unknown_engine_is_a_sentence(stability_map: Callable[..., Any]) -> None:
+    page = stability_map("map-engine", scenario="balanced_loss", engine="dask://")
+    next(b for b in page.button if b.label == "Compute the map").click().run()
+    assert "dask://HOST:PORT" in " ".join(e.value for e in page.error)

@@ -1,0 +1,78 @@
+"""The map and its trials as files: CSV, Parquet, PNG, SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+
+import pandas as pd
+import streamlit as st
+
+from models.sweeps.table import Columns, cell_columns, trial_columns
+from models.sweeps.work import MapWork
+
+from .plotly_view import Download
+
+
+def show(work: MapWork, name: str) -> None:
+    stem = f"stability-map-{name}"
+    st.caption("Every run with its settings, as it stands now; the picture as it is drawn above.")
+    with st.container(horizontal=True):
+        for kind in ("png", "svg"):
+            st.button(
+                f"Picture ({kind.upper()})",
+                icon=":material/image:",
+                on_click=_ask,
+                args=(name, kind),
+                key=f"map/{kind}",
+            )
+        tables(stem, "Cells", lambda: cell_columns(work.run.sweep, work.run.cells()))
+        if work.optimisation is not None:
+            tables(f"{stem}-trials", "Trials", lambda: trials(work))
+
+
+def tables(stem: str, what: str, columns: Callable[[], Columns]) -> None:
+    """Two buttons; a table is made when it is asked for."""
+    st.download_button(
+        f"{what} (CSV)",
+        lambda: pd.DataFrame(columns()).to_csv(index=False).encode(),
+        file_name=f"{stem}.csv",
+        mime="text/csv",
+        icon=":material/table:",
+        on_click="ignore",
+        key=f"map/{what}/csv",
+    )
+    st.download_button(
+        f"{what} (Parquet)",
+        lambda: _parquet(columns()),
+        file_name=f"{stem}.parquet",
+        mime="application/vnd.apache.parquet",
+        icon=":material/table:",
+        on_click="ignore",
+        key=f"map/{what}/parquet",
+    )
+
+
+def _parquet(columns: Columns) -> bytes:
+    file = BytesIO()
+    frame = pd.DataFrame(columns)
+    frame.astype({"first_bad_step": "Int64"}).to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def trials(work: MapWork) -> Columns:
+    if work.optimisation is None:
+        return {}
+    asked = work.optimisation.optimisation
+    return trial_columns([given.knob for given in asked.ranges], work.optimisation.trials)
+
+
+def asked(name: str) -> Download:
+    """What the browser was last asked to save."""
+    serial, kind = st.session_state.get(f"{name}/map/save", (0, "png"))
+    return Download(kind, f"stability-map-{name}", str(serial))
+
+
+def _ask(name: str, kind: str) -> None:
+    serial = st.session_state.get(f"{name}/map/save", (0, ""))[0]
+    st.session_state[f"{name}/map/save"] = (serial + 1, kind)
