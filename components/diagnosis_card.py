@@ -160,8 +160,9 @@ def numbers(origin: Origin) -> None:
 def reach(origin: Origin, diagnosis: Diagnosis) -> None:
     reached = [name for name in origin.reaches if name != "loss"]
     st.markdown(f"Reaches {len(reached)}: {_listed(reached)}" if reached else "Reaches the loss.")
-    for why, names in diagnosis.by_reason().items():
-        st.markdown(f"Spares {len(names)}: {_listed(names)}; {why}.")
+    if diagnosis.spared:
+        reasons = (f"- {_listed(names)}: {why}" for why, names in diagnosis.by_reason().items())
+        st.markdown("\n".join([f"Spares {len(diagnosis.spared)}, whose gradient", "", *reasons]))
 
 
 def path(origin: Origin, name: str, dark: bool) -> None:

@@ -120,7 +120,8 @@ def _reach(origin: Origin, variables: dict[str, Health]) -> str:
         return f"; it reached all {len(names)} variables{loss}"
     if names:
         untouched = [n for n in connected if n not in names]
-        rest = f" ({', '.join(untouched[:4])} stayed clear)" if untouched else ""
+        more = " …" if len(untouched) > 4 else ""
+        rest = f" ({', '.join(untouched[:4])}{more} stayed clear)" if untouched else ""
         return f"; it reached {', '.join(names[:6])}{' …' if len(names) > 6 else ''}{loss}{rest}"
     return "; it reached the loss" if loss else ""
 

@@ -123,7 +123,7 @@ class Diagnosis:
         for number, origin in enumerate(self.origins, 1):
             lines += ["", f"{number}. {_title(origin)}", *(f"   {t}" for t in _details(origin))]
         if self.spared:
-            lines += ["", "Finite all the same:"]
+            lines += ["", "Spared, whose gradient"]
             lines += [f"  - {', '.join(names)}: {why}" for why, names in self.by_reason().items()]
         if self.remedies:
             lines += ["", "What to change:", *(f"  - {text}" for text in self.remedies)]

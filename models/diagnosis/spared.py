@@ -14,8 +14,8 @@ from .walk import Walk
 
 
 def why_spared(walk: Walk, health: dict[str, Health]) -> dict[str, str]:
-    """A sentence for each variable whose gradient is finite: the loss does not depend on it, its
-    gradient branches off before every cause, or takes none of the non-finite elements in."""
+    """What is true of the gradient of each variable where that is finite, to be read after “whose
+    gradient”."""
     finite = {name: state for name, state in health.items() if state.finite}
     if not finite or not walk.causes:
         return {}
@@ -42,15 +42,15 @@ class _Family:
 
     def why(self, gradient: Any, state: str) -> str:
         if gradient is None or state == "unconnected":
-            return "the loss does not depend on it"
+            return "is none: the loss does not depend on it"
         tensor = dense(gradient)
         if id(tensor) in self._descended:
             last = next((o for o in self._back_from([tensor]) if self._sheds(o)), None)
-            return f"{_named(last)} takes none of the non-finite elements in"
+            return f"loses the non-finite elements in {_named(last)}"
         branch = next((o for o in self._back_from([tensor]) if o.index in self._before), None)
         if branch is None:
-            return "its gradient has nothing in common with what broke"
-        return f"its gradient branches off before, after {_named(branch)}"
+            return "has nothing in common with what broke"
+        return f"branches off before it, after {_named(branch)}"
 
     def _sheds(self, operation: Operation) -> bool:
         """Whether something non-finite from a cause ends here."""
