@@ -57,9 +57,9 @@ def empty(settings: MapSettings) -> None:
         st.markdown("#### :material/grid_on: No map yet")
         st.markdown(
             f"Every cell will be one training run of **{settings.scenario.title}** with its own "
-            f"**{axes}**. Blue cells stay finite to the last step, the darker the larger their "
-            "loss; warm cells with a cross break, the yellower the later. A coarse map comes "
-            "first, then it gets finer."
+            f"**{axes}**. Blue cells stay finite to the last step and show their loss; warm cells "
+            "with a cross break, the yellower the later. A coarse map comes first, then it gets "
+            "finer."
         )
         st.markdown("Press **Compute the map** to begin.")
 
