@@ -15,7 +15,7 @@ run: $(VENV)/app-installed
 	$(BIN)/streamlit run app.py --server.address $(ADDRESS) --server.port $(PORT)
 
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/checks-installed
 	$(BIN)/ruff check
