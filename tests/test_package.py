@@ -71,7 +71,7 @@ def test_it_is_imported_by_its_own_name(unpacked: Path) -> None:
 
 
 def test_its_command_line_gives_the_same_losses(unpacked: Path) -> None:
-    arguments = ("run", "seq2seq", "--preset", "mended", "--steps", "3", "--json", "-")
+    arguments = ("run", "basis_fit", "--preset", "mended", "--steps", "3", "--json", "-")
     installed = json.loads(run(unpacked, "-m", "nanatomy", *arguments))
     here = subprocess.run(
         [sys.executable, "-m", "models", *arguments], cwd=ROOT, capture_output=True, check=True

@@ -84,7 +84,7 @@ def wait_for(condition: Callable[[], Any], run: SweepRun) -> None:
 
 def test_a_killed_worker_costs_time_and_no_result(make_sweep: MakeSweep, cluster: Cluster) -> None:
     first, second = cluster.add_worker(), cluster.add_worker()
-    sweep = make_sweep("balanced_loss", *AXES, seeds=4, steps=800)
+    sweep = make_sweep("balanced_loss", *AXES, seeds=4, steps=500)
     run = SweepRun(sweep, connect(cluster, 2))
     run.start()
     wait_for(lambda: run.view().results, run)
