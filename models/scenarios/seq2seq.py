@@ -520,7 +520,13 @@ SCENARIO = Scenario(
     metric="training sentences right",
     first_map=FirstMap(
         ("weight_std=0.1:2:log:16", "learning_rate=1e-3:10:log:12"),
-        steps=5,
-        knobs={"initialiser": "std", "hidden": 48, "vocabulary": 60, "batch_size": 2},
+        steps=4,
+        knobs={
+            "initialiser": "std",
+            "hidden": 64,
+            "seq_len": 90,
+            "vocabulary": 60,
+            "batch_size": 2,
+        },
     ),
 )
