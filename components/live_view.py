@@ -56,8 +56,11 @@ def _show(desk: Desk, live: bool, part: Part) -> None:
         st.rerun()  # training ended by itself: buttons and refresh have to follow
     draw(run, view, part)
     # The cause is shown as soon as it is found, and no refresh in between slows the search down.
-    if view.status == "diagnosing" and run.wait_for_finding(view.findings, SECONDS_FOR_A_CAUSE):
+    searching = view.status == "diagnosing" or run.looking
+    if run.wait_for_finding(view.findings, SECONDS_FOR_A_CAUSE if searching else 0):
         st.rerun()
+    if run.looking and not live:
+        st.rerun()  # it takes longer: refresh has to begin
 
 
 def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:

@@ -131,7 +131,7 @@ class LiveRun:
     def look_into(self, snapshot: Snapshot) -> None:
         """Have a bad step diagnosed; the finding appears in the views that follow."""
         with self._lock:
-            if snapshot not in self._questions:
+            if not any(asked is snapshot for asked in self._questions):
                 self._questions.append(snapshot)
         self._queue()
 
@@ -156,6 +156,11 @@ class LiveRun:
     def wait_until_built(self, timeout: float | None = None) -> bool:
         """Block until the first step could be taken (or building failed)."""
         return self._ready.wait(timeout)
+
+    @property
+    def looking(self) -> bool:
+        """Whether a step that was asked for is yet to be diagnosed."""
+        return bool(self._questions)
 
     def wait_for_finding(self, known: Collection[int], timeout: float) -> bool:
         """Block until other bad steps than those known were diagnosed; False if none was."""
@@ -238,7 +243,7 @@ class LiveRun:
         except Exception as error:
             with self._lock:
                 self._error = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-                self._steps_wanted = 0
+                self._steps_wanted, self._questions = 0, []
             traceback.print_exc()
             self._ready.set()
         with self._lock:
@@ -263,7 +268,7 @@ class LiveRun:
             self._config |= self._changes
             changes, self._changes = self._changes, {}
             reset, self._reset = self._reset, False
-            questions, self._questions = self._questions, []
+            questions = list(self._questions)
             trainer = self._trainer
             steps = int(min(self._steps_wanted, self._burst_steps))
         if trainer is None:
@@ -278,6 +283,8 @@ class LiveRun:
                 self._diagnose(trainer, trainer.snapshots[-1])
         for snapshot in questions:
             self._diagnose(trainer, snapshot)
+            with self._lock:
+                self._questions = [asked for asked in self._questions if asked is not snapshot]
         if not self.running or time.monotonic() >= self._outcome_due:
             self._look(trainer)
 
