@@ -135,24 +135,16 @@ def idle(settings: MapSettings, place: int) -> None:
 
 
 def length(settings: MapSettings, places: Places) -> None:
-    left, right = st.columns(2)
-    steps = left.number_input(
-        STEPS.label,
-        int(STEPS.low),
-        int(STEPS.high),
-        settings.steps,
-        help=STEPS.help,
-        key=_key(settings, 0, "steps"),
-    )
-    seeds = right.number_input(
-        SEEDS.label,
-        int(SEEDS.low),
-        int(SEEDS.high),
-        settings.seeds,
-        help=SEEDS.help,
-        key=_key(settings, 0, "seeds"),
-    )
-    settings.steps, settings.seeds = int(steps), int(seeds)
+    for column, knob in zip(st.columns(2), (STEPS, SEEDS), strict=True):
+        value = column.number_input(
+            knob.label,
+            int(knob.low),
+            int(knob.high),
+            getattr(settings, knob.name),
+            help=knob.help,
+            key=_key(settings, 0, knob.name),
+        )
+        setattr(settings, knob.name, int(value))
     for name in ("steps", "seeds", "axes"):
         places[name] = st.empty()
 

@@ -17,7 +17,7 @@ from .categories import MOST, Category, categories, kind_scale, name_of_set
 from .layout import layout
 from .map_axes import DrawnAxis
 from .map_scales import finite_scale, step_scale
-from .states import thinned
+from .states import legend_entry, thinned
 
 if TYPE_CHECKING:
     from .map_overlays import Overlay
@@ -261,18 +261,7 @@ def _legend(kinds: list[Category], colours: Palette) -> list[dict[str, Any]]:
     entries = [(f"{kind.glyph} {kind.name}", kind.colour) for kind in kinds]
     entries = entries or [("× broken", colours.broken[1])]
     finite = colours.finite[len(colours.finite) // 2]
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [None],
-            "y": [None],
-            "name": name,
-            "marker": {"symbol": "square", "size": 12, "color": colour},
-            "hoverinfo": "skip",
-        }
-        for name, colour in [("finite", finite), *entries]
-    ]
+    return [legend_entry(name, colour, 12) for name, colour in [("finite", finite), *entries]]
 
 
 def _narrow(height: int, two: bool, view: View) -> dict[str, Any]:

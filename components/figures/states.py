@@ -103,15 +103,17 @@ def legend_traces(colours: Palette) -> list[Trace]:
         f"{posinf}{neginf} ±Inf": colours.inf,
         f"{nan} NaN": colours.nan,
     }
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [None],
-            "y": [None],
-            "name": name,
-            "marker": {"symbol": "square", "size": 13, "color": colour},
-            "hoverinfo": "skip",
-        }
-        for name, colour in names.items()
-    ]
+    return [legend_entry(name, colour) for name, colour in names.items()]
+
+
+def legend_entry(name: str, colour: str, size: int = 13) -> Trace:
+    """A trace of no points that stands in the legend as a coloured square of so many pixels."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [None],
+        "y": [None],
+        "name": name,
+        "marker": {"symbol": "square", "size": size, "color": colour},
+        "hoverinfo": "skip",
+    }

@@ -36,17 +36,22 @@ def test_a_page_leaves_the_kernels_of_compiled_graphs_alone(
     assert not cleared
 
 
+def opened(path: str, tab: str, query: dict[str, str]) -> Any:
+    """A page as a tab sees it after its first run."""
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    page.switch_page(path)
+    page.session_state["tab"] = tab
+    for name, value in query.items():
+        page.query_params[name] = value
+    return page.run()
+
+
 @pytest.fixture
 def laboratory() -> Callable[..., Any]:
     """`laboratory(tab, **query)`: the page as that tab sees it, once its run is built."""
 
     def open_(tab: str, **query: str) -> Any:
-        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        page.switch_page("pages/laboratory.py")
-        page.session_state["tab"] = tab
-        for name, value in query.items():
-            page.query_params[name] = value
-        page.run()
+        page = opened("pages/laboratory.py", tab, query)
         deadline = time.monotonic() + 60
         while not page.exception and not page.metric and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -125,12 +130,7 @@ def stability_map() -> Callable[..., Any]:
     """`stability_map(tab, **query)`: the page as that tab sees it, before anything is computed."""
 
     def open_(tab: str, **query: str) -> Any:
-        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        page.switch_page("pages/stability_map.py")
-        page.session_state["tab"] = tab
-        for name, value in query.items():
-            page.query_params[name] = value
-        page.run()
+        page = opened("pages/stability_map.py", tab, query)
         assert not page.exception
         return page
 
