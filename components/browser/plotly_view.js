@@ -185,11 +185,12 @@ async function draw(view) {
       figure.setAttribute("aria-label", view.shown.label);
       const layout = themed({ ...view.shown.layout, width: view.width }, figure);
       figure.style.height = `${layout.height}px`;
-      await Plotly.react(figure, view.shown.data, layout, CONFIG);
-      if (figure.hasAttribute("aria-busy")) {
+      const done = Plotly.react(figure, view.shown.data, layout, CONFIG);
+      if (figure.hasAttribute("aria-busy")) { // it is seen before it is done, and clicked
         figure.on("plotly_click", (event) => view.setStateValue("click", clicked(event)));
-        figure.removeAttribute("aria-busy");
       }
+      await done;
+      figure.removeAttribute("aria-busy");
       hoverAgain(view);
       save(view);
     }

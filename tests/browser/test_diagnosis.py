@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from .figures import click_point
+
 Open = Callable[..., Page]
 
 
@@ -48,8 +50,7 @@ def test_the_path_shows_the_numbers_of_the_stop_that_is_clicked(
     expect(picture).to_contain_text("SigmoidGrad")
     expect(picture).to_contain_text("6 reached")
     expect(page.get_by_text("forward; click another stop")).to_be_visible()
-    stops = picture.locator(".scatterlayer .trace").first.locator(".points path")
-    stops.nth(1).click(force=True)
+    click_point(picture, trace=0, point=1)
     expect(page.get_by_text("backward; click another stop")).to_be_visible()
 
 

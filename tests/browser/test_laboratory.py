@@ -12,6 +12,8 @@ from playwright.sync_api import Page, expect
 from models.scenarios import scenario
 from models.training.trainer import Trainer
 
+from .figures import click_at
+
 Open = Callable[..., Page]
 
 
@@ -134,7 +136,7 @@ def test_a_click_on_a_cell_shows_its_entries(lab: Callable[..., Page]) -> None:
     press(page, "Start")
     badge(page, "Halted before a non-finite step")
     plot = page.get_by_role("img", name=re.compile("^Gradient health"))
-    plot.locator(".nsewdrag").first.click(position={"x": 200, "y": 10})
+    click_at(plot, 0.5, 0.99)
     entries = page.get_by_role("img", name=re.compile("^Entries of the gradient of attention.Wq"))
     expect(entries).to_be_visible()
     expect(page.get_by_label("at", exact=True)).to_have_value("bad step 0")

@@ -14,6 +14,8 @@ from playwright.sync_api import Page, expect
 from models.scenarios import scenario
 from models.training.trainer import Trainer
 
+from .figures import click_at
+
 Open = Callable[..., Page]
 SMALL = "x=epsilon%3D1e-12:1e-2:log:8&y=learning_rate%3D1e-1:1:log:8"
 FIGURE = re.compile("^Stability map over")
@@ -56,15 +58,6 @@ def complete(page: Page) -> None:
     expect(page.get_by_text("This map is complete")).to_be_visible(timeout=90_000)
 
 
-def click_cell(page: Page, across: float, up: float) -> None:
-    """A place in the figure, as shares of its width and height from the lower left."""
-    area = page.get_by_role("img", name=FIGURE).locator(".nsewdrag").first
-    area.scroll_into_view_if_needed()
-    box = area.bounding_box()
-    assert box
-    area.click(position={"x": box["width"] * across, "y": box["height"] * (1 - up)})
-
-
 def first_bad_step(**changes: Any) -> int:
     balanced = scenario("balanced_loss")
     config = balanced.config("as-posted", changes)
@@ -92,7 +85,7 @@ def test_it_fills_stops_resumes_and_a_click_leads_into_that_very_run(
     button(page, "Resume").click()
     expect(button(page, "Stop")).to_be_visible()
 
-    click_cell(page, 0.06, 0.94)  # the smallest ε, the largest rate
+    click_at(page.get_by_role("img", name=FIGURE), 0.06, 0.94)  # the smallest ε, the largest rate
     step = first_bad_step(epsilon=1e-12, learning_rate=1.0)
     expect(page.get_by_text(re.compile(f"Broke at step {step}$")).last).to_be_visible()
     page.get_by_role("link", name="Open this run").click()
@@ -124,9 +117,9 @@ def test_boundary_optimise_line_and_downloads(
 
     page.get_by_text("Line", exact=True).click()
     expect(page.get_by_text("where the line begins")).to_be_visible()
-    click_cell(page, 0.06, 0.06)
+    click_at(page.get_by_role("img", name=FIGURE), 0.06, 0.06)
     expect(page.get_by_text("where the line ends")).to_be_visible()
-    click_cell(page, 0.94, 0.94)
+    click_at(page.get_by_role("img", name=FIGURE), 0.94, 0.94)
     expect(page.get_by_role("img", name="along a line of 8 cells")).to_be_visible()
 
     page.get_by_text("Download", exact=True).click()
