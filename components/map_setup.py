@@ -1,4 +1,4 @@
-"""What is swept over, for how long and where: the controls left of a map."""
+"""What is swept over, for how long and where: the controls beside a map."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ def show() -> None:
     if tab is None:  # the browser tells it at once, and the page runs again
         return
     here = map_desk(tab, f"{settings.scenario.name}/map")
-    left, right = st.columns([3, 8], gap="medium")
-    with left:
-        button = st.container()
+    button = st.container()
+    picture, setup = st.columns([8, 3], gap="medium")  # on a phone the picture stands above
+    with setup:
         places |= map_setup.show(settings)
     with button:
         controls(settings, here, places)
-    with right:
+    with picture:
         map_view.show(settings, here)
 
 
@@ -44,30 +44,29 @@ def controls(settings: MapSettings, here: MapDesk, places: Places) -> None:
         write_query(settings)
     else:
         tell(problem, places)
-    work = here.run
-    changed = work is None or (problem is None and work.run.sweep != settings.sweep())
-    if work is not None and not changed and work.running:
+    run = here.run.run if here.run else None
+    if run is not None and problem is None and run.sweep != settings.sweep():
+        run = None  # the controls ask for another map
+    if run is not None and run.status == "running":
         st.button(
             "Stop",
             icon=":material/stop:",
             type="primary",
-            width="stretch",
             help="What is computed is kept, and it can go on from there.",
-            on_click=work.run.stop,
+            disabled=not run.running,  # it is about to stop
+            on_click=run.stop,
             key="map/stop",
         )
         return
-    left = work is not None and not changed and work.run.status in ("stopped", "failed", "ready")
-    failed = work is not None and not changed and bool(work.run.view().failed)
-    if work is not None and not changed and not left and not failed:
-        st.caption(":material/check: This map is complete.")
-        return
+    left = run is not None and run.status != "done"
+    failed = run is not None and bool(run.view().failed)
+    complete = run is not None and not left and not failed
     if st.button(
         "Resume" if left else "Try the failed ones again" if failed else "Compute the map",
         icon=":material/play_arrow:" if left or failed else ":material/grid_on:",
         type="primary",
-        width="stretch",
-        disabled=problem is not None,
+        disabled=complete or problem is not None,
+        help="This map is complete; move a control for another." if complete else None,
         key="map/start",
     ):
         begin(settings, here, places, resume=left or failed)

@@ -55,7 +55,8 @@ def wait_for_cells(page: Page, least: int) -> None:
 
 
 def complete(page: Page) -> None:
-    expect(page.get_by_text("This map is complete")).to_be_visible(timeout=90_000)
+    badge = page.locator(".stMarkdownBadge", has_text="Complete")
+    expect(badge).to_be_visible(timeout=90_000)
 
 
 def first_bad_step(**changes: Any) -> int:
