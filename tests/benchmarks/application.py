@@ -3,8 +3,9 @@
     python tests/benchmarks/application.py
 
 Prints seconds from navigation to the home page's first paint in a fresh server; from the click on
-Start to the first column of the heatmap, fresh and warm, for each scenario; and the steps a second
-beside a refreshing browser as a share of those without one.
+Start to the first column of the heatmap, fresh and warm, for each scenario; the steps a second
+beside a refreshing browser as a share of those without one; and how often a browser shows a live
+run's news while another one has remedies tried or a map computed.
 """
 
 from __future__ import annotations
@@ -40,6 +41,17 @@ FIRST_COLUMN = """() => {
     const plot = document.querySelector('.js-plotly-plot[aria-label^="Gradient health"]')
     const z = plot?._fullData?.[0]?.z
     return z?.length > 0 && z[0].length > 0 }"""
+NEWS = f"""async seconds => {{
+    const step = {STEP}
+    const [began, moments] = [performance.now(), []]
+    let last = step()
+    while (performance.now() < began + 1000 * seconds) {{
+        await new Promise(done => setTimeout(done, 10))
+        if (step() !== last) {{ last = step(); moments.push(performance.now()) }}
+    }}
+    const between = moments.length - 1
+    return between < 1 ? 1000 * seconds : (moments.at(-1) - moments[0]) / between
+}}"""
 
 
 @contextmanager
@@ -105,6 +117,34 @@ def beside_a_browser(browser: Browser) -> float:
     return statistics.median(shares)
 
 
+def beside_others(browser: Browser) -> Iterator[tuple[str, float, float]]:
+    """Milliseconds between two refreshes of a live run that a browser shows: alone, and beside what
+    another browser has computed; two browsers, one server."""
+    with server() as url:
+        watching, busy = browser.new_page(), browser.new_context().new_page()
+        watching.goto(f"{url}laboratory?scenario=balanced_loss&preset=mended")
+        start = re.compile("^Start")
+        watching.get_by_role("button", name=start).click(timeout=60_000)
+        time.sleep(3.0)
+        for name in scenarios():
+            busy.goto(f"{url}laboratory?scenario={name}")
+            busy.get_by_role("button", name=start).click(timeout=60_000)
+            busy.get_by_text("What to change").first.wait_for(timeout=60_000)
+            alone = watching.evaluate(NEWS, SECONDS)
+            busy.get_by_role("button", name="Try every remedy").click()
+            time.sleep(1.0)
+            yield f"remedies of {name}", alone, watching.evaluate(NEWS, SECONDS)
+            busy.get_by_role("button", name="Stop", exact=True).click(timeout=60_000)
+            busy.get_by_text("Stopped:").wait_for(timeout=60_000)
+        busy.goto(f"{url}stability_map?scenario=seq2seq")
+        compute = busy.get_by_role("button", name=re.compile("Compute the map"))
+        compute.wait_for(timeout=60_000)
+        alone = watching.evaluate(NEWS, SECONDS)
+        compute.click()
+        time.sleep(1.0)
+        yield "a map of seq2seq", alone, watching.evaluate(NEWS, SECONDS)
+
+
 def rate(count: Any) -> float:
     time.sleep(1.0)  # to get going
     before, began = count(), time.perf_counter()
@@ -128,6 +168,8 @@ def main() -> None:
             print(f"{name:15} start → diagnosis, warm   {card:6.2f} s")
         share = beside_a_browser(browser)
         print(f"training beside a refreshing browser       {share:6.2f} × headless (≥ 0.7)")
+        for what, alone, beside in beside_others(browser):
+            print(f"refresh every {alone:.0f} ms, beside {what} {beside / alone:6.2f} × (≤ 2)")
         browser.close()
 
 
