@@ -49,11 +49,12 @@ def show(run: LiveRun, view: RunView, dark: bool) -> None:
 
 def choose_step(steps: list[int], name: str) -> int:
     """Heading, and where several steps can be looked into, which of them is shown."""
+    heading = "#### :material/troubleshoot: Diagnosis"
+    if len(steps) == 1:
+        st.markdown(f"{heading} of step {steps[0]:,}")
+        return steps[0]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("#### :material/troubleshoot: Diagnosis")
-        if len(steps) == 1:
-            st.markdown(f"of step {steps[0]:,}")
-            return steps[0]
+        st.markdown(heading, width="content")
         key = f"{name}/diagnosed"
         if st.session_state.get(key) not in steps:
             st.session_state[key] = steps[0]

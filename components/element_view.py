@@ -22,9 +22,11 @@ def show(
     name = run.scenario.name
     parameter_key, moment_key = f"{name}/element", f"{name}/moment"
     follow_click(view, click, parameter_key, moment_key)
-    moments = [LATEST, *(snapshot.step for snapshot in view.snapshots)]
+    bad = [snapshot.step for snapshot in view.snapshots]
+    halted = view.status == "halted" and bool(bad)  # the next step is the bad one
+    moments = bad if halted else [LATEST, *bad]
     if st.session_state.get(moment_key) not in moments:
-        st.session_state[moment_key] = moments[-1] if view.status == "halted" else LATEST
+        st.session_state[moment_key] = bad[-1] if halted else LATEST
     with st.container(horizontal=True, vertical_alignment="bottom"):
         parameter = st.selectbox(
             "Entries of",
@@ -61,13 +63,11 @@ def follow_click(view: RunView, click: Click | None, parameter_key: str, moment_
     serial_key = f"{parameter_key}/click"
     if click is None or click.serial == st.session_state.get(serial_key):
         return
-    st.session_state[serial_key] = click.serial
-    if click.y not in view.history.parameters:
-        return
-    st.session_state[parameter_key] = click.y
-    column = click.point[1]
-    bad = [s.step for s in view.snapshots if covers(view, column, s.step)]
-    st.session_state[moment_key] = bad[0] if bad else LATEST
+    if click.y in view.history.parameters:
+        st.session_state[parameter_key] = click.y
+        bad = [s.step for s in view.snapshots if covers(view, click.point[1], s.step)]
+        st.session_state[moment_key] = bad[0] if bad else LATEST
+    st.session_state[serial_key] = click.serial  # last: a rerun may cut in at each of these
 
 
 def covers(view: RunView, column: int, step: int) -> bool:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from models.scenarios import scenarios
 
+from .callbacks import uncut
 from .settings import Settings, choose_scenario
 
 
@@ -39,11 +40,13 @@ def show(settings: Settings) -> None:
         st.warning(notice, icon=":material/link_off:")
 
 
+@uncut
 def _choose_scenario(settings: Settings) -> None:
     name = st.session_state[f"choose-scenario/{settings.scenario.name}"]
     choose_scenario(type(settings), name)
 
 
+@uncut
 def _choose_preset(settings: Settings) -> None:
     key = f"choose-preset/{settings.scenario.name}/{settings.preset}"
     settings.use_preset(st.session_state[key])

@@ -11,6 +11,7 @@ import streamlit as st
 from models.sweeps.table import Columns, cell_columns, trial_columns
 from models.sweeps.work import MapWork
 
+from .callbacks import uncut
 from .plotly_view import Download
 
 
@@ -73,6 +74,7 @@ def asked(name: str) -> Download:
     return Download(kind, f"stability-map-{name}", str(serial))
 
 
+@uncut
 def _ask(name: str, kind: str) -> None:
     serial = st.session_state.get(f"{name}/map/save", (0, ""))[0]
     st.session_state[f"{name}/map/save"] = (serial + 1, kind)

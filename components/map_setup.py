@@ -13,6 +13,7 @@ from models.sweeps.axes import FINEST
 from models.sweeps.engines import DASK
 
 from .axis_choice import AxisChoice, candidates, suggested
+from .callbacks import uncut
 from .map_settings import AXES, LOCAL, SEEDS, STEPS, MapSettings
 
 TITLES = ("Across", "Up", "Third knob")
@@ -65,6 +66,7 @@ def choose_axis(settings: MapSettings, place: int, title: str) -> None:
     )
 
 
+@uncut
 def _choose(settings: MapSettings, place: int, key: str) -> None:
     name = st.session_state[key]
     settings.put_axis(place, None if name == NONE else suggested(settings.scenario, name))

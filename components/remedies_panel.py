@@ -18,6 +18,10 @@ from .settings import Settings
 
 REFRESH_SECONDS = 0.7
 MOST_ABREAST = 3
+HELP = (
+    "Tries every remedy by itself, from the same seed and data, for twice as many steps as it took "
+    "to break, at least 200."
+)
 SIGNS = {
     "mends": "✓ mends",
     "mends but distorts the gradient": "≈ mends, distorts",
@@ -59,36 +63,52 @@ def current(here: Desk) -> Trials | None:
 def _show(settings: Settings, here: Desk, running: bool) -> None:
     trials, run = current(here), here.run
     view = run.view() if run else None
-    if run is None or view is None or (trials is None and view.first_bad_step is None):
+    if run is None or view is None or (trials is None and not len(view.history.first_step)):
         return
     with st.container(border=True):
-        header(settings, here, view, trials)
         if trials is None:
+            offer(settings, here, view)
             return
+        header(settings, here, view, trials)
         if trials.running != running:
             st.rerun()
         table(settings, trials)
 
 
-def header(settings: Settings, here: Desk, view: RunView, trials: Trials | None) -> None:
+def offer(settings: Settings, here: Desk, view: RunView) -> None:
+    """The button, for a run that broke and for one that somebody suspects."""
+    broken = view.first_bad_step is not None
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("#### :material/healing: What mends it?")
-        if trials is not None and trials.running:
+        st.button(
+            "What mends it?",
+            icon=":material/healing:",
+            type="primary" if broken else "secondary",
+            help=HELP,
+            on_click=begin,
+            args=(settings, here, view),
+            key="remedies/start",
+        )
+        st.caption(
+            "Advice is an experiment here: each remedy is run, and judged by the numbers."
+            if broken
+            else "Finite so far. Each remedy can be run all the same, to see what it would change."
+        )
+
+
+def header(settings: Settings, here: Desk, view: RunView, trials: Trials) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("#### :material/healing: What mends it?", width="content")
+        if trials.running:
             st.button("Stop", icon=":material/stop:", on_click=trials.stop, key="remedies/stop")
         else:
             st.button(
-                "Try every remedy" if trials is None else "Try again",
+                "Try again",
                 icon=":material/science:",
-                type="primary" if trials is None else "secondary",
-                help="Runs each remedy by itself from the same seed and data, for twice as many "
-                "steps as it took to break, at least 200.",
+                help=HELP,
                 on_click=begin,
                 args=(settings, here, view),
-                key="remedies/start",
+                key="remedies/again",
             )
-    if trials is None:
-        st.caption("Advice is an experiment here: each remedy is run, and judged by the numbers.")
-        return
     progress(trials)
 
 

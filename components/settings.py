@@ -7,12 +7,15 @@ words as the command line. What cannot be read there is named in a notice, and t
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Self, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from models.errors import BadInput
 from models.scenarios import scenario as scenario_named
@@ -23,6 +26,8 @@ from models.scenarios.knobs import Config
 T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
 Query = Mapping[str, str]
+Address = frozenset[tuple[str, str]]
+SECONDS_TO_HEAR = 5.0  # of a new address, for a browser under load
 START, OWN_DATA = "start", "own_data"  # in a link: the run is to start, with the session's own file
 
 
@@ -107,11 +112,17 @@ def current(kind: type[S]) -> S:
     else those of this session."""
     known: dict[str, S] = st.session_state.setdefault(f"settings/{kind.page}", {})
     query, chosen = dict(st.query_params), f"scenario/{kind.page}"
-    if query and query != st.session_state.get(f"query/{kind.page}"):
+    back = _went_back()
+    if query and (back or not _is_ours(kind.page, query)):
         asked = kind.read(query)
-        if set(query) != {"scenario"} or asked.scenario.name not in known:
+        before = known.get(asked.scenario.name)
+        if before is not None:
+            asked.generation = before.generation + 1
+            asked.content = before.content if back else asked.content
+        if before is None or set(query) != {"scenario"}:
             known[asked.scenario.name] = asked
         st.session_state[chosen] = asked.scenario.name
+        _keep(kind.page, query)
     name = st.session_state.setdefault(chosen, next(iter(scenarios())))
     if name not in known:
         known[name] = kind.default(scenario_named(name))
@@ -124,9 +135,31 @@ def choose_scenario(kind: type[Settings], name: str) -> None:
 
 def write_query(settings: Settings) -> None:
     query = settings.query()
-    st.session_state[f"query/{settings.page}"] = query
+    _keep(settings.page, query)
     if dict(st.query_params) != query:
         st.query_params.from_dict(query)
+
+
+def _went_back() -> bool:
+    """Whether the page runs because of the browser's buttons back and forward."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _is_ours(page: str, query: Query) -> bool:
+    """Whether the session stands at this address already, or stood there a moment ago: a browser
+    that has not heard of the new address yet asks once more with the old one."""
+    known: dict[Address, float] = st.session_state.get(f"addresses/{page}", {})
+    return known.get(frozenset(query.items()), 0.0) > time.monotonic()
+
+
+def _keep(page: str, query: Query) -> None:
+    """The session stands at this address now."""
+    now = time.monotonic()
+    known: dict[Address, float] = st.session_state.get(f"addresses/{page}", {})
+    left = {address: min(until, now + SECONDS_TO_HEAR) for address, until in known.items()}
+    still = {address: until for address, until in left.items() if until > now}
+    st.session_state[f"addresses/{page}"] = still | {frozenset(query.items()): math.inf}
 
 
 def tried(read: Callable[[], T], default: T, notices: list[str]) -> T:

@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from models.inputs.text import MAX_MEGABYTES
 
+from .callbacks import uncut
 from .settings import Settings
 
 
@@ -37,12 +38,14 @@ def show(settings: Settings) -> DeltaGenerator:
     return place
 
 
+@uncut
 def forget(settings: Settings) -> None:
     """Return to the scenario's own data, with an empty upload."""
     settings.content = None
     st.session_state[f"{settings.scenario.name}/uploads"] += 1
 
 
+@uncut
 def _take(settings: Settings, key: str) -> None:
     file = st.session_state[key]
     settings.content = file.getvalue() if file is not None else None

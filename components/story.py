@@ -13,6 +13,7 @@ from models.scenarios.contract import Scenario, Screen
 from models.training.live import LiveRun
 
 from . import live_view, remedies_panel
+from .callbacks import uncut
 from .desk import Desk, desk, registry, tab_name
 from .settings import Settings
 
@@ -87,6 +88,7 @@ def turn(scenario: Scenario, number: int) -> None:
         )
 
 
+@uncut
 def go(name: str, number: int) -> None:
     st.query_params.from_dict({"scenario": name, "screen": str(number + 1)})
 

@@ -82,7 +82,7 @@ def _what_happened(n: Numbers, verdict: Verdict, walk: Walk) -> str:
                 f"at loss {n.untouched_loss:.3g}, and where that broke it breaks as well"
             )
         if untouched is None:
-            return f"{finite}, as without it"
+            return f"{finite}; finite without it as well, loss {n.untouched_loss:.3g}"
         return f"{finite}, where the untouched run broke at step {untouched:,}"
     lost = f"{walk.broken_of} gradients non-finite"
     if walk.broken_after_clipping > walk.broken:

@@ -131,7 +131,7 @@ def beside_others(browser: Browser) -> Iterator[tuple[str, float, float]]:
             busy.get_by_role("button", name=start).click(timeout=60_000)
             busy.get_by_text("What to change").first.wait_for(timeout=60_000)
             alone = watching.evaluate(NEWS, SECONDS)
-            busy.get_by_role("button", name="Try every remedy").click()
+            busy.get_by_role("button", name="What mends it?").click()
             time.sleep(1.0)
             yield f"remedies of {name}", alone, watching.evaluate(NEWS, SECONDS)
             busy.get_by_role("button", name="Stop", exact=True).click(timeout=60_000)

@@ -205,6 +205,17 @@ def test_nonsense_in_the_url_is_named_and_the_rest_is_used(lab: Callable[..., Pa
     expect(page).to_have_url(re.compile("learning_rate=0.01"))
 
 
+def test_back_undoes_a_knob(lab: Callable[..., Page]) -> None:
+    page = lab("scenario=balanced_loss&preset=mended&seed=5")
+    layer = page.get_by_role("slider", name=re.compile("^Units in layer 2"))
+    layer.focus()
+    layer.press("ArrowRight")
+    expect(page).to_have_url(re.compile("hidden_2=9"))
+    page.go_back()
+    expect(layer).to_have_value("8")
+    expect(page).not_to_have_url(re.compile("hidden_2"))
+
+
 def test_nothing_is_asked_of_another_machine(application: str, open_page: Open) -> None:
     page = open_page()
     elsewhere: list[str] = []

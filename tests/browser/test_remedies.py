@@ -32,7 +32,7 @@ def tried(page: Page, least: int) -> None:
 
 def test_rows_arrive_it_can_be_stopped_and_the_best_is_applied(broken: Page) -> None:
     page = broken
-    page.get_by_role("button", name="Try every remedy").click()
+    page.get_by_role("button", name="What mends it?").click()
     tried(page, 2)
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_text(re.compile(r"Stopped: \d+ of \d+ were tried"))).to_be_visible(

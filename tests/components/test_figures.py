@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -337,18 +336,6 @@ def test_a_block_shows_its_worst_entry(
 def test_figures_of_any_length_are_strict_json(figure: Any, columns: int) -> None:
     history = view(columns) if columns else History(("W", "b"), np.array([6, 2])).view()
     json.dumps(figure(history), allow_nan=False)
-
-
-@pytest.mark.parametrize("figure", OVER_STEPS)
-def test_a_figure_takes_less_than_ten_milliseconds(figure: Any) -> None:
-    history = with_health(view(columns=400), nan=(0, 300, 5))
-    history.loss[300] = np.nan
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        figure(history)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.010
 
 
 def test_payload_of_the_health_heatmap_is_bounded() -> None:

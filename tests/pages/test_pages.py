@@ -102,6 +102,30 @@ def test_the_url_restores_the_knobs_and_follows_them(laboratory: Callable[..., A
     }
 
 
+def test_a_late_request_with_the_old_address_changes_nothing(
+    laboratory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = laboratory("late", scenario="balanced_loss", preset="mended", hidden_1="32")
+    before = page.session_state["settings/"]["balanced_loss"]
+    rows = "".join(f"{i},{i * i % 7},{i % 2}\n" for i in range(40))
+    before.content = f"a,b,label\n{rows}".encode()
+    page.run()
+    old = dict(page.query_params)
+    next(s for s in page.slider if s.label.startswith("Units in layer 1")).set_value(8).run()
+    page.query_params.clear()
+    for name, value in old.items():
+        page.query_params[name] = value
+    page.run()
+    assert page.session_state["settings/"]["balanced_loss"] is before, "its file is kept"
+
+    monkeypatch.setattr("components.settings.SECONDS_TO_HEAR", 0.0)
+    next(s for s in page.slider if s.label.startswith("Units in layer 2")).set_value(4).run()
+    page.query_params["hidden_1"] = "32"  # edited by hand, later
+    page.run()
+    units = next(s for s in page.slider if s.label.startswith("Units in layer 1"))
+    assert units.value == 32
+
+
 def test_a_preset_turns_every_knob(laboratory: Callable[..., Any]) -> None:
     page = laboratory("preset", scenario="balanced_loss", preset="mended")
     toggles = {t.label.removesuffix(" ↻"): t.value for t in page.toggle}

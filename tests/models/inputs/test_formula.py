@@ -111,10 +111,10 @@ def test_x_is_left_alone_and_a_result_is_its_own_array() -> None:
     ],
 )
 def test_bad_formulas_name_the_fault(text: str, facts: list[str]) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(BadInput) as caught:
         parse_formula(text)
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5, "seconds of a core"
     assert caught.value.field == "formula"
     for fact in facts:
         assert fact in caught.value.sentence
@@ -170,9 +170,9 @@ def attempt(text: str, x: NDArray[np.float64]) -> NDArray[np.float64] | BadInput
 
 def evaluate_or_refuse(text: str) -> None:
     x = np.linspace(-2, 2, 257)
-    start = time.perf_counter()
+    start = time.thread_time()
     result = attempt(text, x)
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5, "seconds of a core"
     if isinstance(result, BadInput):
         assert result.field == "formula"
         assert result.sentence.endswith(".")
