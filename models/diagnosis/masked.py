@@ -41,7 +41,8 @@ def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60
     out, saturation) and became NaN on the way back by meeting the zero that hid it."""
     made = walk.replay.observation.made
     hidden = cause.operation.phase == FORWARD and "loss" not in walk.reached(cause)
-    for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
+    reached = [b for b in range(len(walk.names)) if cause.targets >> b & 1]
+    for target in dict.fromkeys([*reached[:3], *reached[-1:]]):  # the loss comes after variables
         for seen in walk.path(cause, target)[:limit]:
             own = cause.given is None and seen in (cause.operation, cause.through)
             bad = cause.mask if own else walk.values.bad(seen.outputs[0])

@@ -73,16 +73,19 @@ class Walk:
 
     def path(self, cause: Cause, target: int) -> list[Operation]:
         """The operations from a cause to one target (by number), in order."""
-        steps = [cause.operation]
-        if cause.through is not None:
+        steps, tensor = [cause.operation], None
+        if cause.through is not None and self._leads_to(cause.through, target):
             steps.append(cause.through)
-        tensor = cause.tensor if cause.through is None else None
+        elif any(cause.tensor is t for t in cause.operation.outputs):
+            tensor = cause.tensor
+        # What came in bad is followed from what its first user made of it.
         while True:
             found = self._tracked_of(steps[-1], tensor, target)
             tensor = None
             if found is None:
                 return steps
-            user = next((u for u in found.users if u is not steps[-1]), None)
+            users = (u for u in found.users if u is not steps[-1])
+            user = next((u for u in users if self._leads_to(u, target)), None)
             if user is None:
                 return steps
             steps.append(user)
@@ -117,6 +120,9 @@ class Walk:
             if found is not None and found.targets >> target & 1:
                 return found
         return None
+
+    def _leads_to(self, seen: Operation, target: int) -> bool:
+        return self._tracked_of(seen, None, target) is not None
 
     def _track(self, tensor: Any, mask: Mask, targets: int, user: Operation | None) -> None:
         entry = self.tracked.get(id(tensor))
