@@ -27,6 +27,7 @@ _UNUSED_NAMES = """
     ResourceScatterAdd
 """
 _UNUSED = frozenset(_UNUSED_NAMES.split())
+_MASK_STAYS_MASK = frozenset({"Abs", "Cast", "Identity", "Neg", "RealDiv", "StopGradient"})
 _MASKS = frozenset({"OneHot", "Sign", "Floor", "Fill", "ZerosLike"})
 _ACTIVATION_GRADIENTS_NAMES = """
     EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SigmoidGrad SoftplusGrad SqrtGrad
@@ -69,7 +70,9 @@ def _zeros(
         if not is_numeric(tensor) or (backward and not _carries(made, seen, tensor)):
             continue
         zero = np.broadcast_to(array(tensor) == 0, bad.shape) & bad
-        if zero.any():
+        # A NaN that other places let through is used there.
+        used = not backward and bool((np.isnan(array(seen.outputs[0])) & ~zero).any())
+        if zero.any() and not used:
             index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
             found.append((tensor, index))
     return found
@@ -95,7 +98,7 @@ def _from_mask(
     """Whether a zero was put there by a select or a mask, not by the arithmetic of the model."""
     seen = made.get(id(tensor))
     if seen is None or seen.phase == FORWARD:
-        return not depends(tensor) and _is_mask(made, tensor)
+        return not depends(tensor) and is_mask(made, tensor)
     if depth == 0 or seen.op in _UNUSED:
         return depth > 0
     if seen.op in _SELECTS:
@@ -128,7 +131,7 @@ def _zero_factors(
     return [t for t in zeros if _carries(made, seen, t)]
 
 
-def _is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
+def is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
     """Whether a constant was given or made as a mask or a label, not worked out from numbers."""
     seen = made.get(id(tensor))
     if seen is None:
@@ -138,13 +141,15 @@ def _is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
     first = seen.inputs[0]
     if seen.op == "Cast" and not is_numeric(first):
         return True
-    if seen.op in MOVES or seen.op in ("Cast", "Identity", "RealDiv", "Neg", "StopGradient"):
-        return _is_mask(made, first, depth - 1)
-    masks = [_is_mask(made, t, depth - 1) and _is_zero(t, None, t) for t in seen.inputs]
+    if seen.op in MOVES or seen.op in _MASK_STAYS_MASK:
+        return is_mask(made, first, depth - 1)
     if seen.op == "Mul":
-        return any(masks)
-    return seen.op in ("Sub", "AddV2", "Maximum", "Minimum") and all(
-        _is_mask(made, t, depth - 1) for t in seen.inputs
+        return first is not seen.inputs[1] and any(
+            is_mask(made, t, depth - 1) and _is_zero(t, None, t) for t in seen.inputs
+        )
+    sides = seen.inputs[1:] if seen.op in _SELECTS else seen.inputs
+    return (seen.op in _SELECTS or seen.op in ("Sub", "AddV2", "Maximum", "Minimum")) and all(
+        is_mask(made, t, depth - 1) for t in sides
     )
 
 

@@ -73,6 +73,45 @@ def missing_label_not_selected(w):
     return total(tf.where(tf.math.is_nan(y), 0.0, error**2))
 
 
+@neighbour("RealDiv", "forward", "divide-by-zero", at=[2.0, 1.0])
+def share_of_no_variance(w):
+    y = tf.constant([3.0, 3.0])
+    return total((y - w) ** 2) / total((y - tf.reduce_mean(y)) ** 2)  # here
+
+
+@neighbour("RealDiv", "forward", "divide-by-zero", at=[3.0])
+def unbiased_variance_of_one_sample(w):
+    n = tf.cast(tf.shape(w)[0], w.dtype)
+    return total((w - 1) ** 2) / (n - 1)  # here
+
+
+@neighbour("RealDiv", "forward", "divide-by-zero", at=[3.0, 1.0])
+def unbiased_variance_of_one_selected(w):
+    mask = tf.constant([1.0, 0.0])
+    return total(mask * (w - 1) ** 2) / (total(mask) - 1)  # here
+
+
+@neighbour("RealDiv", "forward", "zero-over-zero", "empty-count", at=[[1.0, 2.0], [3.0, 4.0]])
+def mean_over_the_given_lengths(w):
+    lengths = tf.constant([0, 2])
+    kept = tf.sequence_mask(lengths, 2, dtype=w.dtype)
+    return total(total(w * kept, 1) / tf.cast(lengths, w.dtype))  # here
+
+
+@neighbour("RealDiv", "forward", "zero-over-zero", "empty-count", at=[0.1, 0.2])
+def recall_without_positives(w):
+    y = tf.constant([0.0, 0.0])
+    found, missed = total(w * y), total((1 - w) * y)
+    return 1 - found / (found + missed)  # here
+
+
+@neighbour("RealDiv", "forward", "divide-by-zero", "empty-count", at=[0.1, 0.2])
+def weight_of_the_absent_rest(w):
+    y = tf.constant([1.0, 1.0])
+    weight = 1 / (2.0 - total(y))  # here
+    return total(w) * weight
+
+
 @pytest.mark.parametrize("n", NEIGHBOURS, ids=lambda n: n.loss.__name__)
 def test_a_neighbour_is_told_as_its_kind(n):
     d = diagnosed(n)
