@@ -48,9 +48,10 @@ def _is_empty(made: dict[int, Operation], seen: Operation, depends: Dependence) 
         return bool((np.asarray(seen.outputs[0].numpy()) == 0).any())
     if seen.op == "Cast":
         return _is_given_count(made, seen.inputs[0])
-    return seen.op in _COUNTS and (
-        (_none_or_all(seen) and _counts_mask(made, seen, depends)) or _masks_all(made, seen, depends)
-    )
+    if seen.op not in _COUNTS:
+        return False
+    none = _none_or_all(seen) and _counts_mask(made, seen, depends)
+    return none or _masks_all(made, seen, depends)
 
 
 def _is_given_count(made: dict[int, Operation], tensor: Any) -> bool:

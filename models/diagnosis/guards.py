@@ -38,6 +38,15 @@ def lost_epsilon(
     return None
 
 
+def overflowed_constant(seen: Operation, tensor: Any) -> float | None:
+    """The finite number of the program that became the Inf which `seen` was given, if there is
+    one: a dtype that cannot hold it rounds it unseen."""
+    if tensor.shape.rank or not np.isinf(array(tensor)):
+        return None
+    top = limits(tensor)[0]
+    return next((v for v in _written(seen) if math.isfinite(v) and abs(v) > top), None)
+
+
 def _swallowed(
     seen: Operation, index: tuple[int, ...], shape: tuple[int, ...], depends: Dependence
 ) -> bool:

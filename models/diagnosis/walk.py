@@ -202,6 +202,9 @@ class Walk:
         self, seen: Operation, k: int, mask: Mask, targets: int, *, given: str | None = None,
         through: Operation | None = None,
     ) -> None:  # fmt: skip
+        again = self._links.first_run(seen)
+        if again is not None:
+            seen, through = again, through or seen
         for cause in self.causes:
             if cause.operation is seen and cause.tensor is seen.outputs[k] and cause.given == given:
                 cause.mask = cause.mask | mask

@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 from models.diagnosis import Diagnosis, diagnose
+from models.diagnosis.remedies_text import remedies
 
 total = tf.reduce_sum
 
@@ -33,7 +34,9 @@ class Neighbour:
 NEIGHBOURS: list[Neighbour] = []
 
 
-def neighbour(op, phase, mechanism, *circumstances, at, reaches="w loss", dtype=tf.float32, says=""):
+def neighbour(
+    op, phase, mechanism, *circumstances, at, reaches="w loss", dtype=tf.float32, says=""
+):
     told = op, phase, mechanism, set(circumstances)
 
     def add(loss):
@@ -44,7 +47,7 @@ def neighbour(op, phase, mechanism, *circumstances, at, reaches="w loss", dtype=
 
 
 def diagnosed(n: Neighbour) -> Diagnosis:
-    w = tf.Variable(tf.cast(tf.constant(n.at, tf.float64), n.dtype), name="w")
+    w = tf.Variable(np.array(n.at, n.dtype.as_numpy_dtype), name="w")
     return diagnose(lambda: n.loss(w), [w])
 
 
@@ -112,6 +115,72 @@ def weight_of_the_absent_rest(w):
     return total(w) * weight
 
 
+@neighbour(
+    "Mul", "forward", "cast-overflow", "masked-branch", at=[1.0, 2.0], dtype=tf.float16,
+    says="[−1e+09 → −Inf]",
+)  # fmt: skip
+def mask_beyond_half_precision(w):
+    return tf.nn.softmax(w + (1.0 - tf.constant([1.0, 0.0], w.dtype)) * -1e9)[0]  # here
+
+
+@neighbour(
+    "Min", "forward", "zero-over-zero", "empty-count", at=[1.0, 2.0], reaches="loss",
+    says="over nothing",
+)  # fmt: skip
+def hardest_of_no_negatives(w):
+    return tf.reduce_min(tf.boolean_mask(w, w > 5.0))  # here
+
+
+@neighbour("Log1p", "forward", "log-of-zero", at=[40.0], says="received −1")
+def log_of_one_minus_sigmoid(w):
+    return total(tf.math.log1p(-tf.sigmoid(w)))  # here
+
+
+@neighbour("RealDiv", "forward", "divide-by-zero", at=[1e-39], says="too close to 0")
+def divisor_below_the_normal_numbers(w):
+    return total(1 / w)  # here
+
+
+@neighbour("BesselI0", "forward", "exp-overflow", at=[100.0])
+def concentration_too_large(w):
+    return total(tf.math.log(tf.math.bessel_i0(w)))  # here
+
+
+@neighbour(
+    "SparseSoftmaxCrossEntropyWithLogits", "forward", "log-of-zero", at=[1.0, 2.0],
+    reaches="loss", says="label whose logit",
+)  # fmt: skip
+def masked_label(w):
+    z = w + tf.constant([0.0, -np.inf])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(1, z)  # here
+
+
+@neighbour("Log", "forward", "log-of-zero", at=[0.0, 1.0])
+def recomputed_logarithm(w):
+    kept = tf.recompute_grad(lambda x: tf.math.log(2 * x))  # here
+    return total(kept(w))
+
+
+@neighbour("LogMatrixDeterminant", "forward", "not-positive-definite", at=[[1.0, 2.0], [2.0, 4.0]])
+def volume_of_a_flat_map(w):
+    return tf.linalg.slogdet(w)[1]  # here
+
+
+@neighbour(
+    "MatrixInverse", "backward", "not-positive-definite", at=[[1.0, 2.0], [2.0, 4.0]], reaches="w"
+)
+def determinant_of_a_singular_matrix(w):
+    return tf.linalg.det(w)  # here
+
+
+@neighbour(
+    "ResourceGatherNd", "forward", "index-out-of-range", at=[[1.0, 2.0], [2.0, 4.0]],
+    says="[7, 2",
+)  # fmt: skip
+def coordinates_outside_the_table(w):
+    return total(tf.gather_nd(w, [[0, 1], [0, 7]]))  # here
+
+
 @pytest.mark.parametrize("n", NEIGHBOURS, ids=lambda n: n.loss.__name__)
 def test_a_neighbour_is_told_as_its_kind(n):
     d = diagnosed(n)
@@ -125,3 +194,25 @@ def test_a_neighbour_is_told_as_its_kind(n):
     assert {name for o in d.origins for name in o.reaches} == n.reaches
     assert d.remedies
     assert n.says in d.explanation
+
+
+def test_only_what_depends_on_the_numbers_is_told_as_descended_from_them():
+    w = tf.Variable([-2.0])
+    d = diagnose(lambda: tf.reduce_mean(tf.math.log(w)), {"w": w})
+    assert "Shape" not in d.spared["w"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "masked", "edge"), [("float32", "-1e9", "1e-6"), ("float16", "-1e4", "1e-3")]
+)
+def test_a_remedy_names_numbers_that_the_dtype_holds(dtype, masked, edge):
+    assert masked in remedies("all-masked-softmax", (), dtype=dtype)[0]
+    assert f"1 - {edge}" in remedies("inverse-function-edge", (), "Asin", dtype)[0]
+    assert float(np.array(1 - float(edge), dtype)) < 1
+    assert np.isfinite(np.array(float(masked), dtype))
+
+
+def test_a_remedy_suits_the_operation():
+    assert "1 + 1e-6" in remedies("inverse-function-edge", (), "Acosh")[0]
+    assert "(0, 1)" in remedies("inverse-function-domain", (), "Ndtri")[0]
+    assert "log_sigmoid" in remedies("log-of-zero", (), "Log1p")[0]
