@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .circumstances import Dependence
-from .observe import Operation
+from .observe import FORWARD, Operation
 from .values import array, at, is_numeric, limits
 from .walk import Walk, ancestors
 
@@ -61,7 +61,7 @@ def _swallowed(
     inputs = [(t, _value(t, index, shape)) for t in seen.inputs if is_numeric(t)]
     if result is None or any(value is None for _, value in inputs):
         return False
-    moving = depends(output)
+    moving = depends(output) or seen.stage != FORWARD
     if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
         left, right = inputs
         return any(

@@ -70,8 +70,9 @@ def _zeros(
         if not is_numeric(tensor) or (backward and not _carries(made, seen, tensor)):
             continue
         zero = np.broadcast_to(array(tensor) == 0, bad.shape) & bad
-        # A NaN that other places let through is used there.
-        used = not backward and bool((np.isnan(array(seen.outputs[0])) & ~zero).any())
+        # A NaN that this factor lets through elsewhere is used there.
+        lets = np.isfinite(array(tensor)) & ~zero & np.isnan(array(seen.outputs[0]))
+        used = not backward and bool(lets.any())
         if zero.any() and not used:
             index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
             found.append((tensor, index))

@@ -68,7 +68,7 @@ _BY_MECHANISM: dict[str, tuple[str, ...]] = {
     m.CAST: (
         "Keep this value in the wider dtype, or scale it down before tf.cast; bfloat16 has the "
         "range of float32.",
-        "A number that only masks can be any that the dtype holds, such as {masked} here.",
+        "If it is a constant that only masks, any that the dtype holds will do, such as {masked}.",
     ),
     m.SOFTMAX: (
         "Mask with a large finite number instead of −Inf: tf.where(mask, scores, {masked}), and "

@@ -181,6 +181,26 @@ def coordinates_outside_the_table(w):
     return total(tf.gather_nd(w, [[0, 1], [0, 7]]))  # here
 
 
+@neighbour("Pow", "forward", "power-of-zero", "masked-branch", at=[[1.0], [2.0], [3.0]])
+def degree_of_an_isolated_node(w):
+    edges = tf.constant([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    scale = total(edges, 1) ** -0.5  # here
+    return total(((scale[:, None] * edges * scale[None]) @ w) ** 2)
+
+
+@neighbour("FloorDiv", "forward", "divide-by-zero", at=[1.0])
+def whole_division_by_zero(w):
+    groups = tf.constant(4) // tf.constant(0)  # here
+    return total(w) * tf.cast(groups, w.dtype)
+
+
+@neighbour(
+    "UnsortedSegmentSum", "forward", "index-out-of-range", at=[1.0, 2.0], says="[9, 3 →"
+)  # fmt: skip
+def segment_outside(w):
+    return total(tf.math.unsorted_segment_sum(w, [0, 9], 3))  # here
+
+
 @pytest.mark.parametrize("n", NEIGHBOURS, ids=lambda n: n.loss.__name__)
 def test_a_neighbour_is_told_as_its_kind(n):
     d = diagnosed(n)
@@ -216,3 +236,43 @@ def test_a_remedy_suits_the_operation():
     assert "1 + 1e-6" in remedies("inverse-function-edge", (), "Acosh")[0]
     assert "(0, 1)" in remedies("inverse-function-domain", (), "Ndtri")[0]
     assert "log_sigmoid" in remedies("log-of-zero", (), "Log1p")[0]
+
+
+def test_a_mistake_that_is_not_about_numbers_is_raised_as_it_is():
+    w = tf.Variable([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+        diagnose(lambda: tf.reduce_sum(w / tf.ones(3)), [w])
+
+
+@pytest.mark.parametrize("phase", ["transform", "custom gradient"])
+def test_an_epsilon_is_lost_on_the_way_back_too(phase):
+    w = tf.Variable([1.0, 2.0], dtype=tf.float16)
+
+    def scaled(g):
+        return g / (tf.abs(g) + 1e-8)  # here
+
+    @tf.custom_gradient
+    def passed(x):
+        return tf.identity(x), scaled
+
+    def loss():
+        return tf.reduce_sum((passed(w) if phase != "transform" else w) * [0.0, 1.0])
+
+    d = diagnose(loss, [w], (lambda g: [scaled(g[0])]) if phase == "transform" else None)
+    origin = d.origins[0]
+    assert (origin.op, origin.mechanism) == ("RealDiv", "zero-over-zero")
+    assert "lost-epsilon" in origin.circumstances
+    assert origin.source.text.endswith("# here")
+
+
+def test_a_reciprocal_root_that_only_xla_spoils_is_a_masked_branch():
+    w = tf.Variable([0.0, 4.0], name="w")
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        scale = tf.math.rsqrt(x)  # here
+        return tf.reduce_sum(tf.where(x > 1, scale, 0.0))
+
+    origin = diagnose(lambda: compiled(w), [w]).origins[0]
+    assert (origin.op, origin.mechanism) == ("Rsqrt", "root-at-zero")
+    assert "masked-branch" in origin.circumstances
