@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .circumstances import Dependence
-from .flow import MOVES
+from .flow import CONTRACTIONS, MOVES, contracted
 from .observe import FORWARD, TRANSFORM, Operation
+from .operands import first
 from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
 
@@ -63,6 +64,8 @@ def _zeros(
     backward = seen.phase != FORWARD
     if seen.stage == TRANSFORM:  # a gradient of 0 that is clipped is no mask
         return []
+    if bad is not None and not backward and seen.op in CONTRACTIONS:
+        return _zero_factors_summed(seen, bad)
     if bad is None or not (seen.op == "Mul" or (backward and seen.op in _CHAIN_RULE)):
         return []
     found = []
@@ -76,6 +79,23 @@ def _zeros(
         if zero.any() and not used:
             index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
             found.append((tensor, index))
+    return found
+
+
+def _zero_factors_summed(seen: Operation, bad: Mask) -> list[tuple[Any, tuple[int, ...]]]:
+    """The same for products that are summed up on the spot: a matrix product with labels."""
+    values = [array(t) for t in seen.inputs]
+    if len(values) != 2:
+        return []
+    found = []
+    for i, tensor in enumerate(seen.inputs):
+        zero, live = (values[i] == 0), np.isfinite(values[i]) & (values[i] != 0)
+        hidden, used = (
+            contracted(seen, *(one if i == k else ~np.isfinite(values[k]) for k in (0, 1))) > 0
+            for one in (zero, live)
+        )
+        if (hidden & bad).any() and not (used & bad).any():
+            found.append((tensor, first(zero)))
     return found
 
 

@@ -201,6 +201,24 @@ def segment_outside(w):
     return total(tf.math.unsorted_segment_sum(w, [0, 9], 3))  # here
 
 
+@neighbour("Log", "forward", "log-of-zero", "masked-branch", at=[[0.0, 1.0]])
+def label_by_a_matrix_product(w):
+    logs = tf.math.log(w)  # here
+    return total(tf.matmul(logs, tf.one_hot([1], 2), transpose_b=True))
+
+
+@neighbour("Log", "forward", "log-of-zero", "masked-branch", at=[[0.0, 1.0]])
+def label_by_an_einsum(w):
+    logs = tf.math.log(w)  # here
+    return total(tf.einsum("ij,ij->i", logs, tf.one_hot([1], 2)))
+
+
+@neighbour("Log", "forward", "log-of-zero", at=[[0.0, 1.0]])
+def weights_in_a_matrix_product(w):
+    logs = tf.math.log(w)  # here
+    return total(tf.matmul(logs, tf.constant([[0.5, 0.0], [0.5, 1.0]])))
+
+
 @pytest.mark.parametrize("n", NEIGHBOURS, ids=lambda n: n.loss.__name__)
 def test_a_neighbour_is_told_as_its_kind(n):
     d = diagnosed(n)
