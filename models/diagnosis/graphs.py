@@ -60,15 +60,26 @@ def _branches(op: Any) -> dict[str, str]:
 def _run(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any]:
     values = dict(zip((t.name for t in graph.inputs), inputs, strict=True))
     outer = placed.inside
-    for op in graph.get_operations():
-        if op.type in ("Placeholder", "NoOp") or not all(t.name in values for t in op.inputs):
-            continue
-        placed.inside = innermost(op.traceback or ()) or outer
-        taken = [values[t.name] for t in op.inputs]
-        for tensor, value in zip(op.outputs, _outputs(placed, graph, op, taken), strict=True):
-            values[tensor.name] = value
+    waiting = [op for op in graph.get_operations() if op.type not in ("Placeholder", "NoOp")]
+    before = len(waiting) + 1
+    while len(waiting) < before:
+        # Not in order once the gradient of a loop has given the loop more inputs.
+        before, late = len(waiting), list[Any]()
+        for op in waiting:
+            if any(t.name not in values for t in op.inputs) or _follows(op, late):
+                late.append(op)
+                continue
+            placed.inside = innermost(op.traceback or ()) or outer
+            made = _outputs(placed, graph, op, [values[t.name] for t in op.inputs])
+            values |= zip((t.name for t in op.outputs), made, strict=True)
+        waiting = late
     placed.inside = outer
     return [values[t.name] for t in graph.outputs]
+
+
+def _follows(op: Any, late: list[Any]) -> bool:
+    """Whether an operation must wait for one that could not run yet."""
+    return bool(late) and any(before in late for before in op.control_inputs)
 
 
 def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any]:

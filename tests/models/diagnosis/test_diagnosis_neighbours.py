@@ -294,3 +294,33 @@ def test_a_reciprocal_root_that_only_xla_spoils_is_a_masked_branch():
     origin = diagnose(lambda: compiled(w), [w]).origins[0]
     assert (origin.op, origin.mechanism) == ("Rsqrt", "root-at-zero")
     assert "masked-branch" in origin.circumstances
+
+
+def unrolled(w, steps):
+    def step(i, h):
+        return i + 1, tf.sin(h @ w)  # here
+
+    start = tf.constant(0), tf.constant([[0.1, 0.2]])
+    return tf.while_loop(lambda i, h: i < steps, step, start)[1]
+
+
+def scanned(w, steps):
+    xs = tf.zeros((steps, 1, 2))
+    return tf.scan(lambda h, x: tf.sin(h @ w + x), xs, tf.constant([[0.1, 0.2]]))[-1]  # here
+
+
+@pytest.mark.parametrize("through", [unrolled, scanned])
+@pytest.mark.parametrize("kind", ["eager", "traced", "asked for its gradient before"])
+def test_an_explosion_is_told_however_the_steps_are_repeated(through, kind):
+    w = tf.Variable([[31.0, 10.0], [-10.0, 31.0]], name="w")
+    loss = tf.function(lambda: total(through(w, 40)))
+    if kind != "eager":
+        loss = loss.get_concrete_function()
+    if kind.startswith("asked"):  # which gives the graph's loop more to carry
+        with tf.GradientTape() as tape:
+            value = loss()
+        tape.gradient(value, w)
+    origin = diagnose(loss, [w]).origins[0]
+    assert (origin.phase, origin.mechanism) == ("backward", "backprop-explosion")
+    assert origin.source.text.endswith("# here")
+    assert origin.growth.factor == pytest.approx(np.hypot(31, 10), rel=0.5)
