@@ -176,6 +176,8 @@ def _run_graph(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, tensor_inputs, captured_inputs)
         for variable in self.graph.variables:
             resource_variable_ops.variable_accessed(variable)
+        if "__backward_" in self.graph.name:  # of a function that could not be taken apart
+            return original(self, tensor_inputs, captured_inputs)
         outputs = observer.run(self.graph, [*tensor_inputs, *captured_inputs])
         if outputs is None:
             return original(self, tensor_inputs, captured_inputs)
@@ -224,9 +226,11 @@ def _asked_again(loop_fn: Any) -> Iterator[None]:
 def _reusable(original: Callable[..., Any]) -> Callable[..., Any]:
     """Keeps what a tape recorded beyond its first gradient: only the loop of a Jacobian tells that
     it will be asked again, and too late."""
+    from tensorflow.python.eager import record  # noqa: PLC0415
 
     def push(self: Any) -> None:
-        if getattr(_observing, "observer", None) is None or not _eager():
+        nested = record.could_possibly_record()  # the outermost is the replay's own
+        if getattr(_observing, "observer", None) is None or not _eager() or not nested:
             return original(self)
         once, self._persistent = not self._persistent, True
         try:
@@ -305,7 +309,8 @@ def run_recorded(op: str, inputs: Sequence[Any], attrs: Any, outputs: int) -> li
 
 
 def graph_of(graph: Any, name: str) -> Any:
-    """The graph of a function that an operation of `graph` names (a branch, a loop's body)."""
+    """The graph of a function that an operation of `graph` names (a branch, a loop's body); None
+    when it calls functions that are known to `graph` alone."""
     from tensorflow.python.eager import context  # noqa: PLC0415
     from tensorflow.python.framework import function_def_to_graph  # noqa: PLC0415
 
@@ -313,7 +318,10 @@ def graph_of(graph: Any, name: str) -> Any:
     if known is not None:
         return known
     definition = context.get_function_def(name)
-    return function_def_to_graph.function_def_to_graph(definition)
+    try:
+        return function_def_to_graph.function_def_to_graph(definition)
+    except RuntimeError:
+        return None
 
 
 def all_variables() -> list[Any]:

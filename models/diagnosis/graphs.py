@@ -40,13 +40,16 @@ def _has_eager_form(graph: Any, known: set[str]) -> bool:
             return False
         if op.type in ("Placeholder", "Const", "NoOp"):
             continue
+        if op.type.removeprefix("Stateless") == "Case":
+            return False
         names = list(_branches(op).values())
         if not names and not hasattr(tf.raw_ops, op.type):
             return False
         for name in names:
             if name not in known:
                 known.add(name)
-                if not _has_eager_form(_tensorflow.graph_of(graph, name), known):
+                part = _tensorflow.graph_of(graph, name)
+                if part is None or not _has_eager_form(part, known):
                     return False
     return True
 
@@ -71,7 +74,8 @@ def _run(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any]:
                 continue
             placed.inside = innermost(op.traceback or ()) or outer
             made = _outputs(placed, graph, op, [values[t.name] for t in op.inputs])
-            values |= zip((t.name for t in op.outputs), made, strict=True)
+            # A function whose gradient was asked for returns more than its callers take.
+            values |= zip((t.name for t in op.outputs), made, strict=False)
         waiting = late
     placed.inside = outer
     return [values[t.name] for t in graph.outputs]

@@ -324,3 +324,28 @@ def test_an_explosion_is_told_however_the_steps_are_repeated(through, kind):
     assert (origin.phase, origin.mechanism) == ("backward", "backprop-explosion")
     assert origin.source.text.endswith("# here")
     assert origin.growth.factor == pytest.approx(np.hypot(31, 10), rel=0.5)
+
+
+def test_a_traced_function_with_a_gradient_of_its_own_keeps_it():
+    w = tf.Variable([100.0, 1.0], name="w")
+
+    @tf.custom_gradient
+    def softplus(x):
+        e = tf.exp(x)
+        return tf.nn.softplus(x), lambda dy: dy * (1 - 1 / (1 + e))
+
+    traced = tf.function(lambda: total(softplus(w))).get_concrete_function()
+    d = diagnose(traced, [w])
+    assert d.verdict == "benign", str(d)
+    assert d.variables["w"].finite
+
+
+def test_a_traced_choice_among_many_is_diagnosed_from_outside():
+    w = tf.Variable([0.0, 1.0], name="w")
+    branches = [lambda: total(w), lambda: total(tf.math.log(w))]
+    traced = tf.function(lambda i: tf.switch_case(i, branches)).get_concrete_function(
+        tf.TensorSpec((), tf.int32)
+    )
+    d = diagnose(lambda: traced(tf.constant(1)), [w])
+    assert d.verdict == "broken"
+    assert set(d.origins[0].reaches) == {"w", "loss"}
