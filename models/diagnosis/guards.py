@@ -129,8 +129,8 @@ def _written(seen: Operation) -> Iterator[float]:
 def _segment(seen: Operation) -> str:
     """The text of the expression that ran the operation."""
     code, lasti = seen.code, seen.lasti
-    if code is None:
-        return ""
+    if code is None:  # of a graph only the line is known
+        return linecache.getline(seen.file, seen.line) if seen.file else ""
     positions = list(code.co_positions())
     first, last, start, end = positions[lasti // 2] if lasti // 2 < len(positions) else (None,) * 4
     if first is None or last is None or start is None or end is None:

@@ -349,3 +349,20 @@ def test_a_traced_choice_among_many_is_diagnosed_from_outside():
     d = diagnose(lambda: traced(tf.constant(1)), [w])
     assert d.verdict == "broken"
     assert set(d.origins[0].reaches) == {"w", "loss"}
+
+
+@pytest.mark.parametrize("epsilon", [1e-10, 1e-3])
+def test_an_epsilon_is_lost_in_a_traced_function_too(epsilon):
+    w = tf.Variable([100.0], name="w")
+
+    def lost():
+        p = tf.minimum(tf.sigmoid(w), 1 - 1e-10)
+        return -total(tf.math.log(1 - p))
+
+    def kept():
+        p = tf.minimum(tf.sigmoid(w), 1 - 1e-3)
+        return -total(tf.math.log(1 - p)) + total(tf.sqrt(w - 100.0))
+
+    traced = tf.function(lost if epsilon < 1e-7 else kept).get_concrete_function()
+    origin = diagnose(traced, [w]).origins[0]
+    assert ("lost-epsilon" in origin.circumstances) == (epsilon < 1e-7)
