@@ -178,6 +178,7 @@ def _run_graph(original: Callable[..., Any]) -> Callable[..., Any]:
             resource_variable_ops.variable_accessed(variable)
         if "__backward_" in self.graph.name:  # of a function that could not be taken apart
             return original(self, tensor_inputs, captured_inputs)
+        observer.unrolled(self, bool(self.function_def.attr["_XlaMustCompile"].b))
         outputs = observer.run(self.graph, [*tensor_inputs, *captured_inputs])
         if outputs is None:
             return original(self, tensor_inputs, captured_inputs)

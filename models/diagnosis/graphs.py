@@ -21,6 +21,8 @@ class Placed(Protocol):
 
     inside: tuple[str, int] | None
 
+    def unrolled(self, function: Any, compiled: bool) -> None: ...
+
 
 def run_graph(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any] | None:
     """The outputs of `graph`, each of its operations run eagerly; None when it holds something that
@@ -91,6 +93,8 @@ def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any
         return [tf.constant(tf.make_ndarray(op.get_attr("value")))]
     parts = {k: _tensorflow.graph_of(graph, name) for k, name in _branches(op).items()}
     if "f" in parts:
+        if _must_compile(op):
+            placed.unrolled(op, True)
         return _run(placed, parts["f"], inputs)
     if "body" in parts:
         while bool(_run(placed, parts["cond"], inputs)[0]):
@@ -99,6 +103,10 @@ def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any
     if parts:
         return _run(placed, parts["then_branch" if bool(inputs[0]) else "else_branch"], inputs[1:])
     return _tensorflow.run_recorded(op.type, inputs, _attributes(op), len(op.outputs))
+
+
+def _must_compile(op: Any) -> bool:
+    return "_XlaMustCompile" in op.node_def.attr and bool(op.get_attr("_XlaMustCompile"))
 
 
 def _attributes(op: Any) -> tuple[Any, ...]:

@@ -283,7 +283,8 @@ def test_an_epsilon_is_lost_on_the_way_back_too(phase):
     assert origin.source.text.endswith("# here")
 
 
-def test_a_reciprocal_root_that_only_xla_spoils_is_a_masked_branch():
+@pytest.mark.parametrize("kind", ["called", "traced", "inside a traced one"])
+def test_a_reciprocal_root_that_only_xla_spoils_is_a_masked_branch(kind):
     w = tf.Variable([0.0, 4.0], name="w")
 
     @tf.function(jit_compile=True)
@@ -291,7 +292,12 @@ def test_a_reciprocal_root_that_only_xla_spoils_is_a_masked_branch():
         scale = tf.math.rsqrt(x)  # here
         return tf.reduce_sum(tf.where(x > 1, scale, 0.0))
 
-    origin = diagnose(lambda: compiled(w), [w]).origins[0]
+    if kind == "traced":
+        compiled = compiled.get_concrete_function(tf.TensorSpec(2))
+    loss = (lambda: compiled(w)) if kind != "traced" else lambda: compiled(tf.convert_to_tensor(w))
+    if kind == "inside a traced one":
+        loss = tf.function(loss).get_concrete_function()
+    origin = diagnose(loss, [w]).origins[0]
     assert (origin.op, origin.mechanism) == ("Rsqrt", "root-at-zero")
     assert "masked-branch" in origin.circumstances
 
