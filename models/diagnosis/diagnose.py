@@ -226,8 +226,13 @@ def _of_compiled(
         return None
     targets = sum(1 << bit for bit, n in enumerate(findings.walk.names) if n in reached)
     origins = findings.told(differing(step, values, targets))
-    note = (
+    notes = [
         "The compiled function (jit_compile=True) gives a non-finite result; the same step run "
         "operation by operation is finite."
-    )
-    return origins, compiled, (note,)
+    ]
+    if not origins:
+        notes.append(
+            "XLA may add in another order, in which a small ε is lost: 1 - p + 1e-9 as "
+            "(1 + 1e-9) - p. Use a larger ε (1e-6), or a maximum instead of a sum."
+        )
+    return origins, compiled, tuple(notes)

@@ -372,3 +372,29 @@ def test_an_epsilon_is_lost_in_a_traced_function_too(epsilon):
     traced = tf.function(lost if epsilon < 1e-7 else kept).get_concrete_function()
     origin = diagnose(traced, [w]).origins[0]
     assert ("lost-epsilon" in origin.circumstances) == (epsilon < 1e-7)
+
+
+def test_a_root_of_a_negative_number_that_only_xla_does_not_forgive():
+    w = tf.Variable([-2.0, 4.0], name="w")
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        root = tf.sqrt(x)  # here
+        return tf.reduce_sum(tf.where(x > 0, root, 0.0))
+
+    origin = diagnose(lambda: compiled(w), [w]).origins[0]
+    assert (origin.op, origin.mechanism) == ("Sqrt", "root-of-negative")
+    assert origin.circumstances == ("masked-branch",)
+
+
+def test_an_epsilon_that_only_xla_loses_is_told_as_a_note():
+    w = tf.Variable([200.0], name="w")
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        return -tf.reduce_sum(tf.math.log(1 - tf.sigmoid(x) + 1e-9))
+
+    d = diagnose(lambda: compiled(w), [w])
+    assert d.verdict == "broken"
+    assert not d.origins
+    assert "another order" in " ".join(d.notes)
