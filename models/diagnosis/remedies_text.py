@@ -10,8 +10,8 @@ from .circumstances import EMPTY, LOSS_SCALE, LOST_EPSILON, MASKED, STEP
 
 _BY_MECHANISM: dict[str, tuple[str, ...]] = {
     m.LOG_ZERO: (
-        "Take the loss from logits: tf.nn.log_softmax, "
-        "tf.nn.sigmoid_cross_entropy_with_logits or from_logits=True.",
+        "Where the argument is a softmax or a sigmoid, take the loss from logits: "
+        "tf.nn.log_softmax, tf.nn.sigmoid_cross_entropy_with_logits or from_logits=True.",
         "Keep the argument of the logarithm away from 0: tf.math.log(tf.maximum(x, {log})); for "
         "p·log p use tf.math.xlogy.",
     ),
