@@ -112,7 +112,7 @@ def unobserved() -> Iterator[None]:
 
 def _open() -> None:
     global _observers  # noqa: PLW0603
-    from tensorflow.python.eager import execute  # noqa: PLC0415
+    from tensorflow.python.eager import backprop, execute  # noqa: PLC0415
     from tensorflow.python.eager.polymorphic_function import (  # noqa: PLC0415
         concrete_function,
         polymorphic_function,
@@ -130,6 +130,8 @@ def _open() -> None:
         concrete = concrete_function.ConcreteFunction
         _replace(concrete, "_call_flat", _run_graph(concrete._call_flat))
         _replace(control_flow_ops, "_pfor_impl", _loop_eagerly(control_flow_ops._pfor_impl))
+        tape = backprop.GradientTape
+        _replace(tape, "_push_tape", _reusable(tape._push_tape))
         for variable in (
             resource_variable_ops.BaseResourceVariable,
             resource_variable_ops.ResourceVariable,
@@ -174,6 +176,9 @@ def _run_graph(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, tensor_inputs, captured_inputs)
         for variable in self.graph.variables:
             resource_variable_ops.variable_accessed(variable)
+        if "__backward_" in self.graph.name:  # of a function that could not be taken apart
+            return original(self, tensor_inputs, captured_inputs)
+        observer.unrolled(self, bool(self.function_def.attr["_XlaMustCompile"].b))
         outputs = observer.run(self.graph, [*tensor_inputs, *captured_inputs])
         if outputs is None:
             return original(self, tensor_inputs, captured_inputs)
@@ -193,12 +198,48 @@ def _loop_eagerly(original: Callable[..., Any]) -> Callable[..., Any]:
         if control_flow_ops._loop_fn_has_config(loop_fn):
             with unobserved():
                 return tf.function(lambda: original(loop_fn, iters, *args, **kwargs))()
-        results = [loop_fn(tf.constant(i)) for i in range(int(iters))]
+        with _asked_again(loop_fn):
+            results = [loop_fn(tf.constant(i)) for i in range(int(iters))]
         return tf.nest.map_structure(
             lambda *parts: None if parts[0] is None else tf.stack(parts), *results
         )
 
     return loop
+
+
+@contextmanager
+def _asked_again(loop_fn: Any) -> Iterator[None]:
+    """Lets the tapes that a loop's body asks for gradients answer each time, as a Jacobian needs
+    for each of its rows."""
+    from tensorflow.python.eager import backprop  # noqa: PLC0415
+
+    cells = [cell.cell_contents for cell in getattr(loop_fn, "__closure__", None) or ()]
+    tapes = [c for c in cells if isinstance(c, backprop.GradientTape) and not c._persistent]
+    for tape in tapes:
+        tape._persistent = True
+    try:
+        yield
+    finally:
+        for tape in tapes:
+            tape._persistent, tape._tape = False, None
+
+
+def _reusable(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Keeps what a tape recorded beyond its first gradient: only the loop of a Jacobian tells that
+    it will be asked again, and too late."""
+    from tensorflow.python.eager import record  # noqa: PLC0415
+
+    def push(self: Any) -> None:
+        nested = record.could_possibly_record()  # the outermost is the replay's own
+        if getattr(_observing, "observer", None) is None or not _eager() or not nested:
+            return original(self)
+        once, self._persistent = not self._persistent, True
+        try:
+            return original(self)
+        finally:
+            self._persistent = not once
+
+    return push
 
 
 def _announce_write(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -269,7 +310,8 @@ def run_recorded(op: str, inputs: Sequence[Any], attrs: Any, outputs: int) -> li
 
 
 def graph_of(graph: Any, name: str) -> Any:
-    """The graph of a function that an operation of `graph` names (a branch, a loop's body)."""
+    """The graph of a function that an operation of `graph` names (a branch, a loop's body); None
+    when it calls functions that are known to `graph` alone."""
     from tensorflow.python.eager import context  # noqa: PLC0415
     from tensorflow.python.framework import function_def_to_graph  # noqa: PLC0415
 
@@ -277,7 +319,10 @@ def graph_of(graph: Any, name: str) -> Any:
     if known is not None:
         return known
     definition = context.get_function_def(name)
-    return function_def_to_graph.function_def_to_graph(definition)
+    try:
+        return function_def_to_graph.function_def_to_graph(definition)
+    except RuntimeError:
+        return None
 
 
 def all_variables() -> list[Any]:

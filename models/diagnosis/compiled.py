@@ -56,7 +56,9 @@ def differing(replay: Replay, values: Values, targets: int) -> list[Cause]:
 def _suspicious(seen: Operation, values: Values) -> bool:
     """0 · (a derivative that is infinite), which the kernel by itself takes for 0."""
     y, dy = (array(t) for t in seen.inputs)
-    edge = (y == 0) if seen.op == "SqrtGrad" else ~np.isfinite(y)
+    edge = ~np.isfinite(y)
+    if seen.op == "SqrtGrad":
+        edge |= y == 0
     return bool((edge & (dy == 0)).any()) and values.finite(seen.outputs[0])
 
 

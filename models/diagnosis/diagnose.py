@@ -109,7 +109,9 @@ def _told(
 ) -> Diagnosis:  # fmt: skip
     texts: list[str] = []
     for origin in origins[:3]:
-        texts += [t for t in remedies(origin.mechanism, origin.circumstances) if t not in texts]
+        op = origin.differentiates or origin.op
+        found = remedies(origin.mechanism, origin.circumstances, op, origin.dtype)
+        texts += [text for text in found if text not in texts]
     loss = None
     if step.loss is not None:
         number = np.sum(array(step.loss))
@@ -183,14 +185,16 @@ def _of_failure(error: Exception, step: Replay, values: Values) -> Diagnosis:
     if failure is None:
         raise error
     health = {name: Health("not computed") for name in step.variables}
-    if failure.mechanism is None:
-        walk = Walk(step, values, {"loss": failure.tensors})
-        origins = Findings(walk, None).origins(None, None, health)
-    else:
-        origins = [
+    forward = step.observation.stage == FORWARD
+    # What failed on the way back was asked for by a loss that may have been bad before.
+    bad = [] if step.loss is None else [step.loss]
+    bad += failure.tensors if failure.mechanism is None else []
+    origins = Findings(Walk(step, values, {"loss": bad}), None).origins(None, None, health)
+    if failure.mechanism is not None:
+        origins.append(
             Origin(
                 op=failure.op,
-                phase=FORWARD if step.observation.stage == FORWARD else BACKWARD,
+                phase=FORWARD if forward else BACKWARD,
                 mechanism=failure.mechanism,
                 circumstances=(),
                 source=failure.source,
@@ -198,9 +202,10 @@ def _of_failure(error: Exception, step: Replay, values: Values) -> Diagnosis:
                 inputs=failure.inputs,
                 output=float("nan"),
                 count=1,
-                reaches=("loss", *step.variables),
+                reaches=("loss", *step.variables) if forward else tuple(step.variables),
+                size=1,
             )
-        ]
+        )
     if not origins:
         raise error
     return _told(BROKEN, step, health, origins, [])
@@ -221,8 +226,13 @@ def _of_compiled(
         return None
     targets = sum(1 << bit for bit, n in enumerate(findings.walk.names) if n in reached)
     origins = findings.told(differing(step, values, targets))
-    note = (
+    notes = [
         "The compiled function (jit_compile=True) gives a non-finite result; the same step run "
         "operation by operation is finite."
-    )
-    return origins, compiled, (note,)
+    ]
+    if not origins:
+        notes.append(
+            "XLA may add in another order, in which a small ε is lost: 1 - p + 1e-9 as "
+            "(1 + 1e-9) - p. Use a larger ε (1e-6), or a maximum instead of a sum."
+        )
+    return origins, compiled, tuple(notes)

@@ -45,8 +45,24 @@ _WHAT = {
     m.INDEX: "received an index outside the table",
     m.CLIP: "overflowed inside the clipping itself, which then spread to every gradient",
     m.INPUT: "was given data that already held a non-finite value",
-    m.PARAMETER: "was already non-finite before this step: look at the step that wrote it",
-    m.STATE: "was already non-finite before this step: look at the step that wrote it",
+    m.PARAMETER: "was already non-finite before this step",
+    m.STATE: "was already non-finite before this step",
+}
+# Where the operation makes another sentence of it.
+_LABEL = "was given a label whose logit is −Inf: a probability of 0"
+_NOTHING = "was taken over nothing: no element is left"
+_WHAT_OF: dict[tuple[str, str], str] = {
+    **{(m.LOG_ZERO, op): "received −1, where 1 + x is 0" for op in ("Log1p", "Xlog1py")},
+    **{(m.LOG_NEGATIVE, op): "received a number below −1" for op in ("Log1p", "Xlog1py")},
+    (m.LOG_ZERO, "SoftmaxCrossEntropyWithLogits"): _LABEL,
+    (m.LOG_ZERO, "SparseSoftmaxCrossEntropyWithLogits"): _LABEL,
+    (m.ROOT_ZERO, "Rsqrt"): "was taken at 0, where its value is infinite",
+    **{(m.ZERO_OVER_ZERO, op): _NOTHING for op in ("Mean", "Max", "Min")},
+}
+# Numbers that are not 0 and count as 0, for what is made of them leaves the range of the dtype.
+_NEARLY = {
+    m.LOG_ZERO: "received a number too close to 0 for the derivative 1/x",
+    m.DIVIDE: "divided by a number too close to 0",
 }
 _WHY = {
     MASKED: "the value is not used (an untaken tf.where, a factor of 0), yet 0 · Inf became NaN",
@@ -66,9 +82,10 @@ def explain(
         return "The step is not finite, but no operation that was observed made it so."
     if not origins:
         if verdict == "benign":
+            hold = "operation holds" if benign == 1 else "operations hold"
             return (
-                f"The loss and every gradient are finite; {benign} operations hold non-finite "
-                "values that reach neither."
+                f"The loss and every gradient are finite; {benign} {hold} non-finite values that "
+                "reach neither."
             )
         return "The loss and every gradient are finite."
     text = sentence(origins[0], variables)
@@ -82,16 +99,20 @@ def sentence(origin: Origin, variables: dict[str, Health]) -> str:
     """What happened at one cause, where, why it got through, and what it reached."""
     name = _KNOWN_AS.get(origin.op)
     what = f"`{origin.op}`" + (f" ({name})" if name else "")
-    if origin.name and origin.mechanism in (m.PARAMETER, m.STATE):
+    before = origin.mechanism in (m.PARAMETER, m.STATE)
+    if origin.name and before:
         what = f"The variable `{origin.name}`"
-    if origin.phase == "backward":
+    elif origin.phase == "backward":
         of = f" of `{origin.differentiates}`" if origin.differentiates else ""
         what += f", on the way back{of},"
-    parts = [f"{what} {_WHAT.get(origin.mechanism, 'made a non-finite value')}"]
+    parts = [f"{what} {_happened(origin)}"]
     if origin.size > 1:
         parts.append(f"in {origin.count} of {origin.size} places")
     text = " ".join(parts) + _where(origin)
-    reasons = [_WHY[c] for c in origin.circumstances if c in _WHY]
+    told = _WHAT_OF.get((origin.mechanism, origin.op)) == _NOTHING
+    reasons = [_WHY[c] for c in origin.circumstances if c in _WHY and not (told and c == EMPTY)]
+    if before:
+        reasons.append("look at the step that wrote it")
     if reasons:
         text += "; " + "; ".join(reasons)
     if origin.growth is not None and origin.mechanism == m.EXPLOSION:
@@ -102,9 +123,16 @@ def sentence(origin: Origin, variables: dict[str, Health]) -> str:
     return text + _reach(origin, variables) + "."
 
 
+def _happened(origin: Origin) -> str:
+    known = _WHAT_OF.get((origin.mechanism, origin.op))
+    if known is None and 0 not in origin.inputs:
+        known = _NEARLY.get(origin.mechanism)
+    return known or _WHAT.get(origin.mechanism, "made a non-finite value")
+
+
 def _where(origin: Origin) -> str:
     text = ""
-    if origin.mechanism == m.INPUT and origin.places:
+    if origin.mechanism == m.INPUT and origin.places and origin.index:
         text += f" ({_places(origin)})"
     if origin.source is not None:
         text += f" at {origin.source}"

@@ -15,9 +15,9 @@ from .observe import Observation
 from .values import is_numeric
 
 _OP = re.compile(r"\[Op:(\w+)\]|__wrapped__(\w+?)_device")
-_INDEX = re.compile(r"indices\[([\d, ]+)\] = \[?(-?\d+)")
+_INDEX = re.compile(r"(?:indices|segment_ids)\[([\d, ]+)\] = \[?([-\d, ]+)")
 _LABEL = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
-_LIMIT = re.compile(r"not in \[0, (\d+)\)")
+_LIMIT = re.compile(r"\[0, (\d+)\)|param shape \[([\d, ]+)\]")
 _SINGULAR = ("not invertible", "not successful", "singular", "not positive", "decomposition")
 _OUT_OF_RANGE = (
     "is not in [0", "outside the valid range", "does not index into", "out of range",
@@ -52,11 +52,13 @@ def read_failure(error: Exception, observation: Observation) -> Failure | None:
         if place := _INDEX.search(text):
             index = tuple(int(i) for i in place[1].split(","))
             limit = _LIMIT.search(text)
-            numbers = (int(place[2]), *((int(limit[1]),) if limit else ()))
+            numbers = _beyond(place[2], (limit[1] or limit[2]) if limit else "")
         elif label := _LABEL.search(text):
             numbers = (int(label[1]), int(label[2]))
             index = _where_label(error, int(label[1]))
-    elif op in m.RULES and m.RULES[op]([0.0], 0.0) == m.DEFINITE and _mentions(text, _SINGULAR):
+    elif "division by zero" in text:  # only whole numbers: others have an Inf
+        mechanism = m.DIVIDE
+    elif m.SINGULAR.get(op) == m.DEFINITE and _mentions(text, _SINGULAR):
         mechanism = m.DEFINITE
         numbers = tuple(float(np.ravel(t.numpy())[0]) for t in tensors[:1])
     elif op != "CheckNumerics" and all(np.isfinite(t.numpy()).all() for t in tensors):
@@ -64,6 +66,13 @@ def read_failure(error: Exception, observation: Observation) -> Failure | None:
     if mechanism == m.DEFINITE and any(not np.isfinite(t.numpy()).all() for t in tensors):
         mechanism = None
     return Failure(op, mechanism, where, index, numbers, tensors)
+
+
+def _beyond(index: str, sizes: str) -> tuple[int, ...]:
+    """The part of an index that lies outside, and the size of the table there if it is known."""
+    parts, limits = ([int(i) for i in text.split(",") if i.strip()] for text in (index, sizes))
+    pairs = list(zip(parts, limits, strict=False))
+    return next((p for p in pairs if not 0 <= p[0] < p[1]), tuple(parts[:1]))
 
 
 def _mentions(text: str, words: tuple[str, ...]) -> bool:

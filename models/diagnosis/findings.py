@@ -11,6 +11,7 @@ import numpy as np
 from . import mechanisms as m
 from .circumstances import LOSS_SCALE, STEP
 from .growth import Growth, growth
+from .guards import overflowed_constant
 from .judge import Judge
 from .lines import source
 from .observe import BACKWARD, TRANSFORM, Operation
@@ -123,6 +124,9 @@ class Findings:
         if cause.given == m.INPUT:
             found = [o for o in found if not np.isfinite(o.value)][:1] or found
         numbers = tuple(o.value for o in found)
+        written = overflowed_constant(seen, cause.tensor) if cause.given == m.INPUT else None
+        if written is not None:
+            numbers = (written,)
         if cause.given in (m.PARAMETER, m.STATE):
             numbers = (at(array(cause.tensor), index, shape),)
         mechanism = self.judge.mechanism(cause, list(numbers))

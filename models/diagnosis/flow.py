@@ -41,6 +41,7 @@ _MOVES_NAMES = """
 MOVES = frozenset(_MOVES_NAMES.split())
 REDUCTIONS = frozenset({"Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"})
 PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})
+CONTRACTIONS = PRODUCTS | {"Einsum"}
 _ROWWISE_NAMES = """
     Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits
 """
@@ -166,10 +167,7 @@ def _reduced(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> 
 
 def _product(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> Flow:
     """`out[i, j]` depends on row i of the left factor and column j of the right one."""
-    turned = [
-        bool(seen.attribute(long, seen.attribute(short, False)))
-        for long, short in (("transpose_a", "adj_x"), ("transpose_b", "adj_y"))
-    ]
+    turned = _turned(seen)
     mask = marked[0]
     result, inherited = Flow(), np.zeros_like(mask)
     for i, own in bad.items():
@@ -186,6 +184,24 @@ def _product(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> 
     if fresh.any():
         result.fresh[0] = fresh
     return result
+
+
+def _turned(seen: Operation) -> list[bool]:
+    """Whether a matrix product takes its left and its right factor transposed."""
+    names = ("transpose_a", "adj_x"), ("transpose_b", "adj_y")
+    return [bool(seen.attribute(long, seen.attribute(short, False))) for long, short in names]
+
+
+def contracted(seen: Operation, left: Mask, right: Mask) -> np.ndarray:
+    """How many pairs of marked elements meet in each element of a matrix product or an einsum."""
+    factors = [left.astype(np.float32), right.astype(np.float32)]
+    if seen.op == "Einsum":
+        equation = seen.attribute("equation")
+        text = equation.decode() if isinstance(equation, bytes) else equation
+        return np.asarray(np.einsum(text, *factors))
+    turned = zip(factors, _turned(seen), strict=True)
+    sides = [np.swapaxes(f, -1, -2) if t else f for f, t in turned]
+    return np.asarray(sides[0] @ sides[1])
 
 
 def _rowwise(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> Flow:

@@ -21,6 +21,8 @@ class Placed(Protocol):
 
     inside: tuple[str, int] | None
 
+    def unrolled(self, function: Any, compiled: bool) -> None: ...
+
 
 def run_graph(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any] | None:
     """The outputs of `graph`, each of its operations run eagerly; None when it holds something that
@@ -40,13 +42,16 @@ def _has_eager_form(graph: Any, known: set[str]) -> bool:
             return False
         if op.type in ("Placeholder", "Const", "NoOp"):
             continue
+        if op.type.removeprefix("Stateless") == "Case":
+            return False
         names = list(_branches(op).values())
         if not names and not hasattr(tf.raw_ops, op.type):
             return False
         for name in names:
             if name not in known:
                 known.add(name)
-                if not _has_eager_form(_tensorflow.graph_of(graph, name), known):
+                part = _tensorflow.graph_of(graph, name)
+                if part is None or not _has_eager_form(part, known):
                     return False
     return True
 
@@ -60,15 +65,27 @@ def _branches(op: Any) -> dict[str, str]:
 def _run(placed: Placed, graph: Any, inputs: Sequence[Any]) -> list[Any]:
     values = dict(zip((t.name for t in graph.inputs), inputs, strict=True))
     outer = placed.inside
-    for op in graph.get_operations():
-        if op.type in ("Placeholder", "NoOp") or not all(t.name in values for t in op.inputs):
-            continue
-        placed.inside = innermost(op.traceback or ()) or outer
-        taken = [values[t.name] for t in op.inputs]
-        for tensor, value in zip(op.outputs, _outputs(placed, graph, op, taken), strict=True):
-            values[tensor.name] = value
+    waiting = [op for op in graph.get_operations() if op.type not in ("Placeholder", "NoOp")]
+    before = len(waiting) + 1
+    while len(waiting) < before:
+        # Not in order once the gradient of a loop has given the loop more inputs.
+        before, late = len(waiting), list[Any]()
+        for op in waiting:
+            if any(t.name not in values for t in op.inputs) or _follows(op, late):
+                late.append(op)
+                continue
+            placed.inside = innermost(op.traceback or ()) or outer
+            made = _outputs(placed, graph, op, [values[t.name] for t in op.inputs])
+            # A function whose gradient was asked for returns more than its callers take.
+            values |= zip((t.name for t in op.outputs), made, strict=False)
+        waiting = late
     placed.inside = outer
     return [values[t.name] for t in graph.outputs]
+
+
+def _follows(op: Any, late: list[Any]) -> bool:
+    """Whether an operation must wait for one that could not run yet."""
+    return bool(late) and any(before in late for before in op.control_inputs)
 
 
 def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any]:
@@ -76,6 +93,8 @@ def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any
         return [tf.constant(tf.make_ndarray(op.get_attr("value")))]
     parts = {k: _tensorflow.graph_of(graph, name) for k, name in _branches(op).items()}
     if "f" in parts:
+        if _must_compile(op):
+            placed.unrolled(op, True)
         return _run(placed, parts["f"], inputs)
     if "body" in parts:
         while bool(_run(placed, parts["cond"], inputs)[0]):
@@ -84,6 +103,10 @@ def _outputs(placed: Placed, graph: Any, op: Any, inputs: list[Any]) -> list[Any
     if parts:
         return _run(placed, parts["then_branch" if bool(inputs[0]) else "else_branch"], inputs[1:])
     return _tensorflow.run_recorded(op.type, inputs, _attributes(op), len(op.outputs))
+
+
+def _must_compile(op: Any) -> bool:
+    return "_XlaMustCompile" in op.node_def.attr and bool(op.get_attr("_XlaMustCompile"))
 
 
 def _attributes(op: Any) -> tuple[Any, ...]:

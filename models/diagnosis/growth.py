@@ -109,11 +109,12 @@ def _gradient_chain(walk: Walk, start: Operation, limit: int = 6000) -> list[Ope
             for t in seen.inputs
             if is_numeric(t) and (m := made.get(id(t))) is not None and m.stage == BACKWARD
         ]
-        # An incoming gradient, not a local derivative worked out for the same operation.
-        outer = [m for m in makers if m[2].forward is not seen.forward] or makers
-        if not outer:
+        # An incoming gradient, not a local derivative worked out for the same operation; a sum of
+        # gradients has no operation of its own.
+        outer = [m for m in makers if seen.op != "AddN" and m[2].forward is not seen.forward]
+        if not makers:
             break
-        seen = max(outer)[2]
+        seen = max(outer or makers)[2]
         chain.append(seen)
     return chain[::-1]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .circumstances import Dependence
-from .observe import Operation
+from .observe import FORWARD, Operation
 from .values import array, at, is_numeric, limits
 from .walk import Walk, ancestors
 
@@ -38,6 +38,15 @@ def lost_epsilon(
     return None
 
 
+def overflowed_constant(seen: Operation, tensor: Any) -> float | None:
+    """The finite number of the program that became the Inf which `seen` was given, if there is
+    one: a dtype that cannot hold it rounds it unseen."""
+    if tensor.shape.rank or not np.isinf(array(tensor)):
+        return None
+    top = limits(tensor)[0]
+    return next((v for v in _written(seen) if math.isfinite(v) and abs(v) > top), None)
+
+
 def _swallowed(
     seen: Operation, index: tuple[int, ...], shape: tuple[int, ...], depends: Dependence
 ) -> bool:
@@ -52,7 +61,7 @@ def _swallowed(
     inputs = [(t, _value(t, index, shape)) for t in seen.inputs if is_numeric(t)]
     if result is None or any(value is None for _, value in inputs):
         return False
-    moving = depends(output)
+    moving = depends(output) or seen.stage != FORWARD
     if seen.op in ("AddV2", "Add", "Sub") and len(inputs) == 2:
         left, right = inputs
         return any(
@@ -120,8 +129,8 @@ def _written(seen: Operation) -> Iterator[float]:
 def _segment(seen: Operation) -> str:
     """The text of the expression that ran the operation."""
     code, lasti = seen.code, seen.lasti
-    if code is None:
-        return ""
+    if code is None:  # of a graph only the line is known
+        return linecache.getline(seen.file, seen.line) if seen.file else ""
     positions = list(code.co_positions())
     first, last, start, end = positions[lasti // 2] if lasti // 2 < len(positions) else (None,) * 4
     if first is None or last is None or start is None or end is None:

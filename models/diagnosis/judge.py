@@ -10,7 +10,7 @@ import numpy as np
 from . import mechanisms as m
 from .circumstances import EMPTY, LOST_EPSILON, MASKED, Dependence
 from .counts import empty_count
-from .guards import lost_epsilon
+from .guards import lost_epsilon, overflowed_constant
 from .masked import masked_branch
 from .observe import BACKWARD, Operation
 from .operands import first, operands
@@ -40,13 +40,14 @@ class Judge:
         """What happened, from the operation and the `numbers` it was given at the first offending
         element (worked out when not given)."""
         if cause.given is not None:
-            return cause.given
+            written = cause.given == m.INPUT and overflowed_constant(cause.operation, cause.tensor)
+            return m.CAST if written else cause.given
         if numbers is None:
             found = operands(cause.operation, first(cause.mask), cause.mask.shape)
             numbers = [o.value for o in found]
         seen = cause.operation
         tiny = limits(cause.tensor)[1]
-        if seen.op == "Mean" and not array(seen.inputs[0]).size:
+        if _of_nothing(seen):
             return m.ZERO_OVER_ZERO
         if seen.op == "Log" and self._is_logsumexp(seen):
             return m.SOFTMAX
@@ -88,8 +89,12 @@ class Judge:
         if mechanism in _SINGULAR and lost_epsilon(self.walk, inputs, index, shape, self.depends):
             found.append(LOST_EPSILON)
         if mechanism in (m.DIVIDE, m.ZERO_OVER_ZERO) and not forward.op.endswith("Grad"):
-            divisors = forward.inputs[-1:]
-            empty = forward.op == "Mean" and not array(forward.inputs[0]).size
-            if empty or any(empty_count(self.walk, t, self.depends) for t in divisors):
+            divisor = forward.inputs[-1]
+            if _of_nothing(forward) or empty_count(self.walk, divisor, self.depends):
                 found.append(EMPTY)
         return tuple(found)
+
+
+def _of_nothing(seen: Operation) -> bool:
+    """A mean, a largest or a smallest of no elements at all."""
+    return seen.op in ("Mean", "Max", "Min") and not array(seen.inputs[0]).size

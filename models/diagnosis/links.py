@@ -10,7 +10,7 @@ import numpy as np
 from ..lazy import tf
 from . import _tensorflow
 from . import mechanisms as m
-from .observe import TRANSFORM, Operation, Replay
+from .observe import BACKWARD, FORWARD, TRANSFORM, Operation, Replay
 from .values import Mask, Values, address, array, is_numeric
 
 PYTHON = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
@@ -105,6 +105,23 @@ class Links:
                 elif tensor.dtype.name == "variant":
                     level.append(tensor)
         return found
+
+    def first_run(self, seen: Operation) -> Operation | None:
+        """The forward operation that one on the way back runs once more (`tf.recompute_grad`): the
+        same place of the program gave the same numbers."""
+        if seen.stage != BACKWARD or seen.forward is not None or seen.code is None:
+            return None
+        place = seen.op, seen.code, seen.lasti
+        for before in self._operations:
+            if before.stage != FORWARD:
+                return None
+            if (before.op, before.code, before.lasti) == place and all(
+                _same(new, array(old))
+                for new, old in zip(seen.outputs, before.outputs, strict=True)
+                if is_numeric(old)
+            ):
+                return before
+        return None
 
     def inside(self, seen: Operation, marked: dict[int, Mask]) -> list[tuple[Any, Mask]]:
         """The tensors computed inside a Python function that became its outputs."""

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .circumstances import Dependence
-from .flow import MOVES
+from .flow import CONTRACTIONS, MOVES, contracted
 from .observe import FORWARD, TRANSFORM, Operation
+from .operands import first
 from .values import Mask, array, at, is_numeric
 from .walk import Cause, Walk
 
@@ -27,6 +28,7 @@ _UNUSED_NAMES = """
     ResourceScatterAdd
 """
 _UNUSED = frozenset(_UNUSED_NAMES.split())
+_MASK_STAYS_MASK = frozenset({"Abs", "Cast", "Identity", "Neg", "RealDiv", "StopGradient"})
 _MASKS = frozenset({"OneHot", "Sign", "Floor", "Fill", "ZerosLike"})
 _ACTIVATION_GRADIENTS_NAMES = """
     EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SigmoidGrad SoftplusGrad SqrtGrad
@@ -41,7 +43,8 @@ def masked_branch(walk: Walk, cause: Cause, depends: Dependence, limit: int = 60
     out, saturation) and became NaN on the way back by meeting the zero that hid it."""
     made = walk.replay.observation.made
     hidden = cause.operation.phase == FORWARD and "loss" not in walk.reached(cause)
-    for target in [b for b in range(len(walk.names)) if cause.targets >> b & 1][:3]:
+    reached = [b for b in range(len(walk.names)) if cause.targets >> b & 1]
+    for target in dict.fromkeys([*reached[:3], *reached[-1:]]):  # the loss comes after variables
         for seen in walk.path(cause, target)[:limit]:
             own = cause.given is None and seen in (cause.operation, cause.through)
             bad = cause.mask if own else walk.values.bad(seen.outputs[0])
@@ -61,6 +64,8 @@ def _zeros(
     backward = seen.phase != FORWARD
     if seen.stage == TRANSFORM:  # a gradient of 0 that is clipped is no mask
         return []
+    if bad is not None and not backward and seen.op in CONTRACTIONS:
+        return _zero_factors_summed(seen, bad)
     if bad is None or not (seen.op == "Mul" or (backward and seen.op in _CHAIN_RULE)):
         return []
     found = []
@@ -68,9 +73,29 @@ def _zeros(
         if not is_numeric(tensor) or (backward and not _carries(made, seen, tensor)):
             continue
         zero = np.broadcast_to(array(tensor) == 0, bad.shape) & bad
-        if zero.any():
+        # A NaN that this factor lets through elsewhere is used there.
+        lets = np.isfinite(array(tensor)) & ~zero & np.isnan(array(seen.outputs[0]))
+        used = not backward and bool(lets.any())
+        if zero.any() and not used:
             index = tuple(int(i) for i in np.unravel_index(int(zero.argmax()), zero.shape))
             found.append((tensor, index))
+    return found
+
+
+def _zero_factors_summed(seen: Operation, bad: Mask) -> list[tuple[Any, tuple[int, ...]]]:
+    """The same for products that are summed up on the spot: a matrix product with labels."""
+    values = [array(t) for t in seen.inputs]
+    if len(values) != 2:
+        return []
+    found = []
+    for i, tensor in enumerate(seen.inputs):
+        zero, live = (values[i] == 0), np.isfinite(values[i]) & (values[i] != 0)
+        hidden, used = (
+            contracted(seen, *(one if i == k else ~np.isfinite(values[k]) for k in (0, 1))) > 0
+            for one in (zero, live)
+        )
+        if (hidden & bad).any() and not (used & bad).any():
+            found.append((tensor, first(zero)))
     return found
 
 
@@ -94,7 +119,7 @@ def _from_mask(
     """Whether a zero was put there by a select or a mask, not by the arithmetic of the model."""
     seen = made.get(id(tensor))
     if seen is None or seen.phase == FORWARD:
-        return not depends(tensor) and _is_mask(made, tensor)
+        return not depends(tensor) and is_mask(made, tensor)
     if depth == 0 or seen.op in _UNUSED:
         return depth > 0
     if seen.op in _SELECTS:
@@ -127,7 +152,7 @@ def _zero_factors(
     return [t for t in zeros if _carries(made, seen, t)]
 
 
-def _is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
+def is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
     """Whether a constant was given or made as a mask or a label, not worked out from numbers."""
     seen = made.get(id(tensor))
     if seen is None:
@@ -137,13 +162,15 @@ def _is_mask(made: dict[int, Operation], tensor: Any, depth: int = 12) -> bool:
     first = seen.inputs[0]
     if seen.op == "Cast" and not is_numeric(first):
         return True
-    if seen.op in MOVES or seen.op in ("Cast", "Identity", "RealDiv", "Neg", "StopGradient"):
-        return _is_mask(made, first, depth - 1)
-    masks = [_is_mask(made, t, depth - 1) and _is_zero(t, None, t) for t in seen.inputs]
+    if seen.op in MOVES or seen.op in _MASK_STAYS_MASK:
+        return is_mask(made, first, depth - 1)
     if seen.op == "Mul":
-        return any(masks)
-    return seen.op in ("Sub", "AddV2", "Maximum", "Minimum") and all(
-        _is_mask(made, t, depth - 1) for t in seen.inputs
+        return first is not seen.inputs[1] and any(
+            is_mask(made, t, depth - 1) and _is_zero(t, None, t) for t in seen.inputs
+        )
+    sides = seen.inputs[1:] if seen.op in _SELECTS else seen.inputs
+    return (seen.op in _SELECTS or seen.op in ("Sub", "AddV2", "Maximum", "Minimum")) and all(
+        is_mask(made, t, depth - 1) for t in sides
     )
 
 

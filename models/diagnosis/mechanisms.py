@@ -97,9 +97,9 @@ _LINEAR_ALGEBRA_NAMES = """
 """
 _LINEAR_ALGEBRA = _LINEAR_ALGEBRA_NAMES.split()
 _SPECIAL_NAMES = """
-    BesselI0 BesselI1 BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0
+    BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0
     BesselY1 Betainc Dawsn FresnelCos FresnelSin Igamma IgammaGradA Igammac Polygamma Spence
-    Zeta RandomGammaGrad Expint
+    Zeta RandomGammaGrad
 """
 _SPECIAL = _SPECIAL_NAMES.split()
 
@@ -119,7 +119,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(["Acos", "Asin", "Atanh", "Erfinv"], _inside(-1.0, 1.0)),
     "Acosh": _inside(1.0, math.inf),
     "Ndtri": _inside(0.0, 1.0),
-    **dict.fromkeys(["Exp", "Expm1", "Sinh", "Cosh"], _always(EXP)),
+    **dict.fromkeys(["Exp", "Expm1", "Sinh", "Cosh", "BesselI0", "BesselI1"], _always(EXP)),
+    "Expint": lambda x, tiny: POLE if x[0] <= 0 else EXP,
     **dict.fromkeys(["Lgamma", "Digamma"], _lgamma),
     **dict.fromkeys(_SPECIAL, _always(POLE)),
     **dict.fromkeys(_LINEAR_ALGEBRA, _always(DEFINITE)),

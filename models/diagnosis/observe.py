@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from .lines import CUSTOM, GRADIENT, LIBRARY, OWN, TAPE, USER, Frames
 
 FORWARD, BACKWARD, TRANSFORM = "forward", "backward", "transform"
 
-# A constant that guards (x + ε, max(x, ε), min(x, 1 − ε)) is seen only after it was rounded, so for
-# these the numbers that stood in the program are kept beside it.
+# A constant that guards (x + ε, max(x, ε), min(x, 1 − ε)) or masks (mask · −1e9) is seen only after
+# it was rounded, so for these the numbers that stood in the program are kept beside it.
 _GUARDS = frozenset(
-    {"AddV2", "Add", "Sub", "Maximum", "Minimum", "ClipByValue", "Select", "SelectV2"}
+    {"AddV2", "Add", "Sub", "Maximum", "Minimum", "ClipByValue", "Select", "SelectV2", "Mul"}
 )
 
 
@@ -174,13 +175,14 @@ class Observation:
         return next((self.made[id(t)] for t in results if id(t) in self.made), None)
 
     def _numbers_around(self, seen: Operation) -> dict[str, float] | None:
-        """The plain numbers in sight of a guard whose constant came out as 0 or ±1."""
+        """The plain numbers in sight of a guard whose constant came out as 0, ±1 or ±Inf."""
         constants = [
             t
             for t in seen.inputs
             if id(t) not in self.made and hasattr(t, "_rank") and not t._rank()
         ]
-        if not any(c.dtype.is_floating and abs(float(c.numpy())) in (0.0, 1.0) for c in constants):
+        rounded = (math.inf,) if seen.op == "Mul" else (0.0, 1.0, math.inf)
+        if not any(c.dtype.is_floating and abs(float(c.numpy())) in rounded for c in constants):
             return None
         numbers: dict[str, float] = {}
         frame: FrameType | None = sys._getframe(3)

@@ -12,6 +12,8 @@ from .observe import Operation
 from .report import Health
 from .walk import Walk
 
+_SHAPES = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
+
 
 def why_spared(walk: Walk, health: dict[str, Health]) -> dict[str, str]:
     """What is true of the gradient of each variable where that is finite, to be read after “whose
@@ -36,6 +38,8 @@ class _Family:
         causes = [cause.operation for cause in walk.causes]
         self._descended = {id(cause.tensor) for cause in walk.causes}
         for operation in self._operations:
+            if operation.op in _SHAPES:
+                continue
             if any(id(tensor) in self._descended for tensor in operation.inputs):
                 self._descended.update(map(id, operation.outputs))
         self._before = {o.index for o in self._back_from(t for c in causes for t in c.inputs)}

@@ -14,7 +14,7 @@ from typing import Any
 from . import mechanisms as m
 from .flow import flow
 from .links import Links
-from .observe import BACKWARD, FORWARD, Operation, Replay
+from .observe import BACKWARD, Operation, Replay
 from .traps import traps
 from .values import Mask, Values, is_numeric
 
@@ -73,16 +73,20 @@ class Walk:
 
     def path(self, cause: Cause, target: int) -> list[Operation]:
         """The operations from a cause to one target (by number), in order."""
-        steps = [cause.operation]
-        if cause.through is not None:
-            steps.append(cause.through)
-        tensor = cause.tensor if cause.through is None else None
+        steps, tensor = [cause.operation], None
+        through = cause.through
+        if through is not None and self._leads_to(through, target, known=False):
+            steps.append(through)
+        elif any(cause.tensor is t for t in cause.operation.outputs):
+            tensor = cause.tensor
+        # What came in bad is followed from what its first user made of it.
         while True:
             found = self._tracked_of(steps[-1], tensor, target)
             tensor = None
             if found is None:
                 return steps
-            user = next((u for u in found.users if u is not steps[-1]), None)
+            users = (u for u in found.users if u is not steps[-1])
+            user = next((u for u in users if self._leads_to(u, target)), None)
             if user is None:
                 return steps
             steps.append(user)
@@ -117,6 +121,13 @@ class Walk:
             if found is not None and found.targets >> target & 1:
                 return found
         return None
+
+    def _leads_to(self, seen: Operation, target: int, *, known: bool = True) -> bool:
+        """Whether a target descends from what an operation made; where nothing bad of it was
+        observed (XLA made it so), that is to be `known` or taken as given."""
+        if known or any(id(t) in self.tracked for t in seen.outputs):
+            return self._tracked_of(seen, None, target) is not None
+        return True
 
     def _track(self, tensor: Any, mask: Mask, targets: int, user: Operation | None) -> None:
         entry = self.tracked.get(id(tensor))
@@ -196,6 +207,9 @@ class Walk:
         self, seen: Operation, k: int, mask: Mask, targets: int, *, given: str | None = None,
         through: Operation | None = None,
     ) -> None:  # fmt: skip
+        again = self._links.first_run(seen)
+        if again is not None:
+            seen, through = again, through or seen
         for cause in self.causes:
             if cause.operation is seen and cause.tensor is seen.outputs[k] and cause.given == given:
                 cause.mask = cause.mask | mask
@@ -224,14 +238,16 @@ class Walk:
 def ancestors(
     start: Any, made: dict[int, Operation], through: Container[str], depth: int
 ) -> Iterator[Operation]:
-    """The forward operations that a tensor was computed by, nearest first, each once; goes on
-    behind an operation only if `through` lists it."""
+    """The operations that a tensor was computed by, nearest first, each once, gradients that the
+    tape worked out left out; goes on behind an operation only if `through` lists it."""
     level, known = [start], set()
     for _ in range(depth):
         following: list[Any] = []
         for tensor in level:
             seen = made.get(id(tensor))
-            if seen is None or seen.index in known or seen.stage != FORWARD:
+            if seen is None or seen.index in known:
+                continue
+            if seen.stage == BACKWARD and seen.code is None:
                 continue
             known.add(seen.index)
             yield seen

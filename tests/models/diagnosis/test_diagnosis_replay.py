@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensorflow.python.eager import context, execute
+from tensorflow.python.eager import backprop, context, execute
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops import resource_variable_ops
 
@@ -26,6 +26,7 @@ def registered():
         list(context.context().op_callbacks),
         execute.execute,
         polymorphic_function.Function.__call__,
+        backprop.GradientTape._push_tape,
         resource_variable_ops.ResourceVariable.assign,
         resource_variable_ops.BaseResourceVariable.assign_add,
         tf.config.functions_run_eagerly(),
@@ -167,6 +168,26 @@ def test_python_functions_are_seen_through():
     d = diagnose(lambda: tf.reduce_sum(tf.py_function(inner, [w], tf.float32)), [w])
     assert d.origins[0].op == "Log"
     assert d.origins[0].source.text.endswith("# this line")
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_jacobians_inside_the_loss_are_seen_through(batched):
+    w = tf.Variable([[1.0, 2.0, 3.0]], name="w")
+
+    def loss(shift=0.0):
+        x = w - shift
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * tf.math.log(x)  # this line
+        rows = tape.batch_jacobian(y, x) if batched else tape.jacobian(y, x)
+        return tf.reduce_sum(rows)
+
+    d = diagnose(loss, [w])
+    assert d.verdict == "finite"
+    assert d.loss == pytest.approx(float(loss()))
+    origin = diagnose(lambda: loss(1.0), [w]).origins[0]
+    assert (origin.op, origin.mechanism) == ("Log", "log-of-zero")
+    assert origin.source.text.endswith("# this line")
 
 
 def test_path_leads_from_the_origin_to_the_variable():
