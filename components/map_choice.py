@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ import streamlit as st
 from models.sweeps.plan import Index, Sweep
 
 from .figures.map_overlays import Overlay, Spots
-from .plotly_view import last_click
+from .plotly_view import Download, last_click
 
 CELL_CURVES = 5  # of `stability_map`, before its overlays
 
@@ -20,7 +21,7 @@ class MapChoice:
     """Kept in the session as long as the sweep is the same.
 
     `cell`: complete index. `line`: no, one or two flat cells. `trial`: number of a trial, which
-    takes the cell's place until a cell is clicked.
+    takes the cell's place until a cell is clicked. `download`: the picture last asked for.
     """
 
     sweep: Sweep
@@ -28,6 +29,7 @@ class MapChoice:
     line: list[tuple[int, int]] = field(default_factory=list)
     trial: int | None = None
     serial: int = 0
+    download: Download | None = None
 
     @classmethod
     def of(cls, name: str, sweep: Sweep) -> MapChoice:
@@ -36,6 +38,10 @@ class MapChoice:
         if known is None or known.sweep is not sweep:
             known = st.session_state[key] = cls(sweep)
         return known
+
+    def save(self, kind: str, name: str) -> None:
+        """Have the browser save the picture."""
+        self.download = Download(kind, name, str(time.time_ns()))
 
     @property
     def line_ends(self) -> tuple[tuple[int, int], tuple[int, int]] | None:

@@ -11,25 +11,23 @@ import streamlit as st
 from models.sweeps.table import Columns, cell_columns, trial_columns
 from models.sweeps.work import MapWork
 
-from .callbacks import uncut
-from .plotly_view import Download
+from .map_choice import MapChoice
 
 
-def show(work: MapWork, name: str) -> None:
-    stem = f"stability-map-{name}"
+def show(work: MapWork, choice: MapChoice, name: str) -> None:
     st.caption("Every run with its settings, as it stands now; the picture as it is drawn above.")
     with st.container(horizontal=True):
         for kind in ("png", "svg"):
             st.button(
                 f"Picture ({kind.upper()})",
                 icon=":material/image:",
-                on_click=_ask,
-                args=(name, kind),
+                on_click=choice.save,
+                args=(kind, stem(name)),
                 key=f"map/{kind}",
             )
-        tables(stem, "Cells", lambda: cell_columns(work.run.sweep, work.run.cells()))
+        tables(stem(name), "Cells", lambda: cell_columns(work.run.sweep, work.run.cells()))
         if work.optimisation is not None:
-            tables(f"{stem}-trials", "Trials", lambda: trials(work))
+            tables(f"{stem(name)}-trials", "Trials", lambda: trials(work))
 
 
 def tables(stem: str, what: str, columns: Callable[[], Columns]) -> None:
@@ -68,13 +66,5 @@ def trials(work: MapWork) -> Columns:
     return trial_columns([given.knob for given in asked.ranges], work.optimisation.trials)
 
 
-def asked(name: str) -> Download:
-    """What the browser was last asked to save."""
-    serial, kind = st.session_state.get(f"{name}/map/save", (0, "png"))
-    return Download(kind, f"stability-map-{name}", str(serial))
-
-
-@uncut
-def _ask(name: str, kind: str) -> None:
-    serial = st.session_state.get(f"{name}/map/save", (0, ""))[0]
-    st.session_state[f"{name}/map/save"] = (serial + 1, kind)
+def stem(name: str) -> str:
+    return f"stability-map-{name}"

@@ -13,7 +13,6 @@ from models.sweeps.axes import FINEST
 from models.sweeps.engines import DASK
 
 from .axis_choice import AxisChoice, candidates, suggested
-from .callbacks import uncut
 from .map_settings import AXES, LOCAL, SEEDS, STEPS, MapSettings
 
 TITLES = ("Across", "Up", "Third knob")
@@ -54,22 +53,16 @@ def choose_axis(settings: MapSettings, place: int, title: str) -> None:
     labels = {k.name: f"{k.label} ({k.name})" for k in candidates(scenario) if k.name not in taken}
     options = list(labels) if place == 0 and len(settings.axes) == 1 else [NONE, *labels]
     now = settings.axes[place].knob if place < len(settings.axes) else NONE
-    key = _key(settings, place, "knob")
-    st.selectbox(
+    name = st.selectbox(
         title,
         options,
         index=options.index(now),
         format_func=lambda name: labels.get(name, "none"),
-        key=key,
-        on_change=_choose,
-        args=(settings, place, key),
+        key=_key(settings, place, "knob"),
     )
-
-
-@uncut
-def _choose(settings: MapSettings, place: int, key: str) -> None:
-    name = st.session_state[key]
-    settings.put_axis(place, None if name == NONE else suggested(settings.scenario, name))
+    if name != now:
+        settings.put_axis(place, None if name == NONE else suggested(scenario, name))
+        st.rerun()
 
 
 def values(settings: MapSettings, place: int) -> AxisChoice:

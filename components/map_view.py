@@ -132,7 +132,7 @@ def draw(settings: MapSettings, work: MapWork, view: SweepView) -> None:
         stability_map(drawn, shown, dark=is_dark()),
         key=f"{name}/map/figure",
         label=summary(settings, whole),
-        download=map_download.asked(name),
+        download=choice.download,
     )
     st.segmented_control(
         "Tool",
@@ -152,7 +152,7 @@ def draw(settings: MapSettings, work: MapWork, view: SweepView) -> None:
     elif tool == "optimise":
         map_optimise.show(settings, work)
     else:
-        map_download.show(work, name)
+        map_download.show(work, choice, name)
 
 
 def choose_view(settings: MapSettings, work: MapWork) -> View:

@@ -62,7 +62,7 @@ class Download:
     Attributes:
         format: "png" or "svg".
         name: of the file, without its ending.
-        serial: "0" at first.
+        serial: tells a new wish from the last one.
     """
 
     format: str

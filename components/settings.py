@@ -33,7 +33,12 @@ START, OWN_DATA = "start", "own_data"  # in a link: the run is to start, with th
 
 @dataclass
 class Settings:
-    """One scenario's settings; kept in the session, changed by its widgets."""
+    """One scenario's settings; kept in the session, changed by its widgets.
+
+    Widgets' values are taken up where they are drawn, and callbacks change plain objects like this
+    one: in a callback that a second click overtakes, Streamlit raises at the first touch of the
+    session's state or the URL, and what the person did would be lost.
+    """
 
     page: ClassVar[str] = ""  # tells the widgets of one page from another's
     others: ClassVar[tuple[str, ...]] = (START, OWN_DATA)  # what a URL says besides knobs
@@ -42,6 +47,8 @@ class Settings:
     preset: str
     config: Config
     content: bytes | None = None  # of the file that a person brought
+    upload: str | None = None  # which file the upload shows
+    uploads: int = 0  # emptied so often
     start: bool = False  # whether a link asks for the run, from step 0
     notices: list[str] = field(default_factory=list)
     drawn: Config = field(default_factory=dict)  # the knobs when their widgets were made
@@ -74,6 +81,11 @@ class Settings:
             if settings.content is None:
                 notices.append("The link is about somebody's own data; bring the file again.")
         return settings
+
+    def forget_data(self) -> None:
+        """Return to the scenario's own data, with an empty upload."""
+        self.content = self.upload = None
+        self.uploads += 1
 
     def start_over(self) -> None:
         """Forget everything but the preset; the page must run again before widgets are drawn."""

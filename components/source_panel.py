@@ -4,49 +4,44 @@ from __future__ import annotations
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.typing import UploadedFile
 
 from models.inputs.text import MAX_MEGABYTES
 
-from .callbacks import uncut
 from .settings import Settings
 
 
 def show(settings: Settings) -> DeltaGenerator:
     """Draw the upload; `settings.content` follows it. Returns a place for an error."""
     source, name = settings.scenario.source, settings.scenario.name
-    version = st.session_state.setdefault(f"{name}/uploads", 0)
+    key = f"{name}/file/{settings.uploads}"
+    if key not in st.session_state:  # an upload is empty when the page is opened again
+        settings.upload = None
     with st.expander("Your own data", expanded=True, icon=":material/upload_file:"):
-        key = f"{name}/file/{version}"
-        st.file_uploader(
+        file = st.file_uploader(
             source.label,
             type=list(source.file_types),
             max_upload_size=MAX_MEGABYTES,
             help=source.help,
             key=key,
-            on_change=_take,
-            args=(settings, key),
         )
+        follow(settings, file)
         place = st.empty()
         if settings.content is not None:
             st.button(
                 "Back to the scenario's own data",
                 icon=":material/undo:",
-                on_click=forget,
-                args=(settings,),
+                on_click=settings.forget_data,
                 key=f"{name}/own-data",
             )
     return place
 
 
-@uncut
-def forget(settings: Settings) -> None:
-    """Return to the scenario's own data, with an empty upload."""
-    settings.content = None
-    st.session_state[f"{settings.scenario.name}/uploads"] += 1
-
-
-@uncut
-def _take(settings: Settings, key: str) -> None:
-    file = st.session_state[key]
-    settings.content = file.getvalue() if file is not None else None
-    st.session_state[f"{settings.scenario.name}/content"] = settings.content  # for links within
+def follow(settings: Settings, file: UploadedFile | None) -> None:
+    """Take up a file that was brought or taken away (not in a callback: see `Settings`)."""
+    upload = file.file_id if file is not None else None
+    if upload == settings.upload:
+        return
+    content = file.getvalue() if file is not None else None
+    st.session_state[f"{settings.scenario.name}/content"] = content  # for links within
+    settings.content, settings.upload = content, upload

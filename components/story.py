@@ -13,13 +13,16 @@ from models.scenarios.contract import Scenario, Screen
 from models.training.live import LiveRun
 
 from . import live_view, remedies_panel
-from .callbacks import uncut
 from .desk import Desk, desk, registry, tab_name
 from .settings import Settings
 
 
 def show() -> None:
     """The screen that the URL names, with buttons (and arrow keys) to the next and the last."""
+    turned: list[tuple[str, int]] = st.session_state.setdefault("story/turned", [])
+    if turned:
+        go(*turned[-1])
+        turned.clear()
     scenario, number = place()
     screen = scenario.screens[number]
     tab = tab_name()
@@ -27,7 +30,7 @@ def show() -> None:
     st.progress((number + 1) / len(scenario.screens), f"{number + 1} of {len(scenario.screens)}")
     st.title(screen.title)
     st.markdown(f"##### {screen.text}")
-    turn(scenario, number)
+    turn(scenario, number, turned)
     if tab is None:
         return
     here = desk(tab, f"{scenario.name}/story")
@@ -66,15 +69,16 @@ def choose(scenario: Scenario) -> None:
         st.rerun()
 
 
-def turn(scenario: Scenario, number: int) -> None:
+def turn(scenario: Scenario, number: int, turned: list[tuple[str, int]]) -> None:
+    """Buttons that say where to go; the page goes there when it runs (see `Settings`)."""
     with st.container(horizontal=True):
         st.button(
             "Back",
             icon=":material/arrow_back:",
             shortcut="Left",
             disabled=number == 0,
-            on_click=go,
-            args=(scenario.name, number - 1),
+            on_click=turned.append,
+            args=((scenario.name, number - 1),),
         )
         st.button(
             "Next",
@@ -83,12 +87,11 @@ def turn(scenario: Scenario, number: int) -> None:
             shortcut="Right",
             type="primary",
             disabled=number == len(scenario.screens) - 1,
-            on_click=go,
-            args=(scenario.name, number + 1),
+            on_click=turned.append,
+            args=((scenario.name, number + 1),),
         )
 
 
-@uncut
 def go(name: str, number: int) -> None:
     st.query_params.from_dict({"scenario": name, "screen": str(number + 1)})
 

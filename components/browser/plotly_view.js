@@ -205,11 +205,10 @@ function same(some, others) {
 
 // A picture as a file, with the page's background; the first figure of a mount never asks for one.
 function save({ figure, shown }) {
-  const asked = shown.download?.serial;
-  if (asked === undefined || asked === figure.dataset.saved) return;
-  const first = figure.dataset.saved === undefined;
+  const asked = shown.download?.serial ?? "";
+  const known = figure.dataset.saved;
   figure.dataset.saved = asked;
-  if (first) return;
+  if (!asked || known === undefined || asked === known) return;
   const back = getComputedStyle(figure).getPropertyValue("--st-background-color").trim();
   const { width, height } = figure.getBoundingClientRect();
   const picture = { data: figure.data, layout: { ...figure.layout, paper_bgcolor: back } };
