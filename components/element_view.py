@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
@@ -15,37 +16,55 @@ from .plotly_view import Click, plotly_view
 LATEST = "latest"
 
 
-def show(
-    run: LiveRun, view: RunView, click: Click | None, which: Literal["raw", "applied"], dark: bool
-) -> None:
-    """The entries of the parameter that was clicked or chosen, at the latest or at a bad step."""
-    name = run.scenario.name
+@dataclass(frozen=True)
+class Chosen:
+    """Whose entries are shown, and at which bad step; `LATEST`: at the step that comes next."""
+
+    parameter: str
+    moment: int | str
+
+
+def choose(view: RunView, click: Click | None, name: str) -> Chosen | None:
+    """Two fields that a click on the heatmap fills as well; None without a parameter."""
     parameter_key, moment_key = f"{name}/element", f"{name}/moment"
     follow_click(view, click, parameter_key, moment_key)
     bad = [snapshot.step for snapshot in view.snapshots]
     halted = view.status == "halted" and bool(bad)  # the next step is the bad one
-    moments = bad if halted else [LATEST, *bad]
+    moments: list[int | str] = [*bad] if halted else [LATEST, *bad]
     if st.session_state.get(moment_key) not in moments:
         st.session_state[moment_key] = bad[-1] if halted else LATEST
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        parameter = st.selectbox(
-            "Entries of",
-            view.history.parameters,
-            index=None,
-            placeholder="a parameter",
-            key=parameter_key,
-            width=260,
-        )
-        moment = st.selectbox(
-            "at",
-            moments,
-            key=moment_key,
-            format_func=lambda m: "the next step" if m == LATEST else f"bad step {m:,}",
-            width=200,
-        )
-    if parameter is None:
+    parameter = st.selectbox(
+        "Entries of",
+        view.history.parameters,
+        index=None,
+        placeholder="Click a cell for its entries",
+        key=parameter_key,
+        label_visibility="collapsed",
+        width=220,
+    )
+    moment = st.selectbox(
+        "at",
+        moments,
+        key=moment_key,
+        format_func=lambda m: "the next step" if m == LATEST else f"bad step {m:,}",
+        label_visibility="collapsed",
+        width=150,
+    )
+    return None if parameter is None else Chosen(parameter, moment)
+
+
+def show(
+    run: LiveRun,
+    view: RunView,
+    chosen: Chosen | None,
+    which: Literal["raw", "applied"],
+    dark: bool,
+) -> None:
+    """The entries of the parameter that is chosen."""
+    if chosen is None:
         return
-    snapshot = snapshot_at(view, moment)
+    name, parameter = run.scenario.name, chosen.parameter
+    snapshot = snapshot_at(view, chosen.moment)
     gradients = run.gradients(snapshot)
     if gradients is None:
         return

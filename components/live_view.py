@@ -15,7 +15,7 @@ from . import diagnosis_card, element_view
 from .desk import Desk, registry
 from .figures import health_heatmap, loss_curve, norm_curves, update_ratio_curves
 from .figures.outcome import curves_figure, matrix_figure
-from .plotly_view import Click, is_dark, plotly_view
+from .plotly_view import Click, is_dark, last_click, plotly_view
 
 REFRESH_SECONDS = 0.45
 SECONDS_FOR_A_CAUSE = 1.0  # that a refresh waits for it
@@ -67,10 +67,10 @@ def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:
     """The pictures of one moment of a run."""
     name, dark = run.scenario.name, is_dark()
     status_line(view, str(run.config["dtype"]))
+    if part in ("all", "health", "outcome"):
+        health(run, view, dark)  # above what comes and goes: it stays where it is
     if part in ("all", "diagnosis"):
         diagnosis_card.show(run, view, dark)
-    if part in ("all", "health", "outcome"):
-        health(run, view, dark)
     if part == "all":
         charts(view, name, dark)
     elif part == "outcome" and view.outcome is not None:
@@ -80,8 +80,8 @@ def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:
 def health(run: LiveRun, view: RunView, dark: bool) -> None:
     """The heatmap of parameters × steps, and the entries of the cell that is clicked."""
     name = run.scenario.name
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.markdown("**Gradient health** — parameters × steps, click a cell for its entries")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**Gradient health**, parameters × steps", width="content")
         st.segmented_control(
             "Gradients",
             ["raw", "applied"],
@@ -91,13 +91,14 @@ def health(run: LiveRun, view: RunView, dark: bool) -> None:
             format_func={"raw": "raw", "applied": "after clipping"}.__getitem__,
             label_visibility="collapsed",
         )
+        chosen = element_view.choose(view, last_click(f"{name}/heatmap"), name)
     which = which_gradients(name)
-    click = plotly_view(
+    plotly_view(
         health_heatmap(view.history, which, dark=dark),
         key=f"{name}/heatmap",
         label=f"Gradient health over the steps: {summary(view)}",
     )
-    element_view.show(run, view, click, which, dark)
+    element_view.show(run, view, chosen, which, dark)
 
 
 def which_gradients(name: str) -> Literal["raw", "applied"]:
