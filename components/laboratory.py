@@ -51,8 +51,9 @@ def follow(here: Desk, settings: Settings, places: Places) -> bool:
         if starting:
             run.start()
         return True
+    moved = ", ".join(settings.scenario.knob(name).label for name in restarts) or "data"
     try:
-        fresh = new_run(settings)
+        fresh = new_run(settings, because=f"Run restarted: {moved} changed.")
     except BadInput as error:
         places.get(error.field, places["data"]).error(error.sentence, icon=":material/error:")
         return False
@@ -60,8 +61,6 @@ def follow(here: Desk, settings: Settings, places: Places) -> bool:
     here.put(fresh)
     if starting:
         fresh.start()
-    moved = ", ".join(settings.scenario.knob(name).label for name in restarts) or "data"
-    st.toast(f"Run restarted: {moved} changed.", icon=":material/restart_alt:")
     return True
 
 
@@ -84,9 +83,9 @@ def open_run(here: Desk, settings: Settings) -> bool:
     return True
 
 
-def new_run(settings: Settings) -> LiveRun:
+def new_run(settings: Settings, because: str = "") -> LiveRun:
     dataset = settings.scenario.load(settings.config, settings.content)
-    return LiveRun(settings.scenario, settings.config, dataset, settings.content)
+    return LiveRun(settings.scenario, settings.config, dataset, settings.content, because)
 
 
 def pause_the_one_before(here: Desk) -> None:

@@ -50,7 +50,11 @@ def _show(desk: Desk, live: bool, part: Part) -> None:
         return
     if run is None or view is None:
         warm_up()
-        st.info("The graph is being built; training starts in a moment.", icon=":material/sync:")
+        because = f"{run.because} " if run and run.because else ""
+        st.info(
+            f"{because}The graph is being built; training starts in a moment.",
+            icon=":material/sync:",
+        )
         return
     if live != (view.status in ACTIVE):
         st.rerun()  # training ended by itself: buttons and refresh have to follow
@@ -66,7 +70,7 @@ def _show(desk: Desk, live: bool, part: Part) -> None:
 def draw(run: LiveRun, view: RunView, part: Part = "all") -> None:
     """The pictures of one moment of a run."""
     name, dark = run.scenario.name, is_dark()
-    status_line(view, str(run.config["dtype"]))
+    status_line(view, str(run.config["dtype"]), run.because)
     if part in ("all", "health", "outcome"):
         health(run, view, dark)  # above what comes and goes: it stays where it is
     if part in ("all", "diagnosis"):
@@ -105,10 +109,12 @@ def which_gradients(name: str) -> Literal["raw", "applied"]:
     return "applied" if st.session_state.get(f"{name}/which") == "applied" else "raw"
 
 
-def status_line(view: RunView, dtype: str) -> None:
+def status_line(view: RunView, dtype: str, because: str) -> None:
     words, icon, colour = STATUS[view.status]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(words, icon=icon, color=colour)
+        if because:  # not a toast: that goes with the next run of the page
+            st.caption(f":material/restart_alt: {because}", width="content")
         if view.message:
             st.markdown(f"`{view.message}`")
         if view.rescaled_steps:

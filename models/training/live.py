@@ -70,11 +70,17 @@ class LiveRun:
     """One run; every method may be called from any thread and returns at once."""
 
     def __init__(
-        self, scenario: Scenario, config: Config, dataset: Dataset, content: bytes | None = None
+        self,
+        scenario: Scenario,
+        config: Config,
+        dataset: Dataset,
+        content: bytes | None = None,
+        because: str = "",
     ) -> None:
         self.scenario = scenario
         self.dataset = dataset
         self.content = content  # of the file the data set came from; None: the scenario's own
+        self.because = because  # why it took the place of another run, in a sentence
         self._config = dict(config)
         self._lock = threading.Lock()
         self._changes: Config = {}
@@ -143,7 +149,7 @@ class LiveRun:
     def reset(self) -> None:
         """Go back to step 0, paused, with the knobs as they stand."""
         with self._lock:
-            self._reset, self._steps_wanted = True, 0
+            self._reset, self._steps_wanted, self.because = True, 0, ""
         self._queue()
 
     def close(self) -> None:
