@@ -129,7 +129,10 @@ function mount(parent) {
   parent.append(note, figure);
 
   const view = { figure, note, turn: 0, shown: null, next: null, drawing: false, pressed: false };
-  figure.addEventListener("pointerdown", ({ button }) => { view.pressed = button === 0; }, true);
+  figure.addEventListener("pointerdown", (event) => {
+    view.pressed = event.button === 0;
+    hoverNow(figure, event);
+  }, true);
   view.release = () => {
     if (!view.pressed) return;
     view.pressed = false;
@@ -156,12 +159,21 @@ function unmount(parent, view) {
   window.Plotly?.purge(view.figure);
 }
 
+function move(target, { clientX, clientY }) {
+  target.dispatchEvent(new MouseEvent("mousemove", { clientX, clientY, bubbles: true }));
+}
+
 function hoverAgain({ figure, pointer }) {
   if (!pointer) return;
   const under = document.elementFromPoint(pointer.clientX, pointer.clientY);
-  if (figure.contains(under)) {
-    under.dispatchEvent(new MouseEvent("mousemove", { ...pointer, bubbles: true }));
-  }
+  if (figure.contains(under)) move(under, pointer);
+}
+
+// Plotly hovers every 50 ms at most, and a click reports what was hovered last: without this, a
+// quick one reports the cell before.
+function hoverNow(figure, event) {
+  window.Plotly?.Fx.unhover(figure);
+  move(event.target, event);
 }
 
 // Between two figures the browser shows the first, hears clicks, and takes in what has come: a newer

@@ -144,6 +144,33 @@ def test_one_mount_keeps_zoom_and_hover_and_is_never_blank(
     )  # the same cell's hover, with the newer value
 
 
+QUICK = """() => {
+    const figure = document.querySelector('.js-plotly-plot');
+    const axes = figure.querySelector('.nsewdrag');
+    const { x, y, width, height } = axes.getBoundingClientRect();
+    const reported = [];
+    figure.on('plotly_click', ({ points: [point] }) => reported.push(point.x));
+    const send = (target, kind, share) => {
+        const place = { clientX: x + width * share, clientY: y + height / 2 };
+        const make = kind.startsWith('pointer') ? PointerEvent : MouseEvent;
+        target.dispatchEvent(new make(kind, { ...place, bubbles: true, button: 0, buttons: 1 }));
+    };
+    send(axes, 'mousemove', 0.06);
+    for (const kind of ['mousemove', 'pointerdown', 'mousedown']) send(axes, kind, 0.94);
+    const cover = document.querySelector('.dragcover') ?? document;
+    for (const kind of ['pointerup', 'mouseup']) send(cover, kind, 0.94);
+    return reported;
+}"""
+
+
+def test_a_quick_click_reports_the_cell_under_it(
+    serve: Callable[..., str], open_page: Opener
+) -> None:
+    page = open_page(serve(LIVE))
+    ready(page, 2)
+    assert page.evaluate(QUICK) == [18]  # of 20 columns, at 0.94 of the width
+
+
 def test_clicks_are_reported_while_it_refreshes_and_rerun_the_fragment_only(
     serve: Callable[..., str], open_page: Opener
 ) -> None:
