@@ -15,6 +15,7 @@ from .map_choice import MapChoice
 
 
 def show(work: MapWork, choice: MapChoice, name: str) -> None:
+    stem = f"stability-map-{name}"
     st.caption("Every run with its settings, as it stands now; the picture as it is drawn above.")
     with st.container(horizontal=True):
         for kind in ("png", "svg"):
@@ -22,12 +23,12 @@ def show(work: MapWork, choice: MapChoice, name: str) -> None:
                 f"Picture ({kind.upper()})",
                 icon=":material/image:",
                 on_click=choice.save,
-                args=(kind, stem(name)),
+                args=(kind, stem),
                 key=f"map/{kind}",
             )
-        tables(stem(name), "Cells", lambda: cell_columns(work.run.sweep, work.run.cells()))
+        tables(stem, "Cells", lambda: cell_columns(work.run.sweep, work.run.cells()))
         if work.optimisation is not None:
-            tables(f"{stem(name)}-trials", "Trials", lambda: trials(work))
+            tables(f"{stem}-trials", "Trials", lambda: trials(work))
 
 
 def tables(stem: str, what: str, columns: Callable[[], Columns]) -> None:
@@ -64,7 +65,3 @@ def trials(work: MapWork) -> Columns:
         return {}
     asked = work.optimisation.optimisation
     return trial_columns([given.knob for given in asked.ranges], work.optimisation.trials)
-
-
-def stem(name: str) -> str:
-    return f"stability-map-{name}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .circumstances import Dependence
-from .flow import MOVES, REDUCTIONS
+from .flow import MOVES, REDUCTIONS, reduced_axes
 from .masked import is_mask
 from .observe import Operation
 from .walk import Walk
@@ -87,7 +87,7 @@ def _masks_all(made: dict[int, Operation], seen: Operation, depends: Dependence)
     product = made.get(id(counted))
     if seen.op not in REDUCTIONS or product is None or product.op != "Mul":
         return False
-    axes = tuple(int(a) for a in np.ravel(seen.inputs[1].numpy()))
+    axes = reduced_axes(seen)
     for factor in product.inputs:
         if not depends(factor) and is_mask(made, factor):
             kept = np.broadcast_to(np.asarray(factor.numpy()) != 0, counted.shape)

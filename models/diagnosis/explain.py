@@ -57,7 +57,7 @@ _WHAT_OF: dict[tuple[str, str], str] = {
     (m.LOG_ZERO, "SoftmaxCrossEntropyWithLogits"): _LABEL,
     (m.LOG_ZERO, "SparseSoftmaxCrossEntropyWithLogits"): _LABEL,
     (m.ROOT_ZERO, "Rsqrt"): "was taken at 0, where its value is infinite",
-    **{(m.ZERO_OVER_ZERO, op): _NOTHING for op in ("Mean", "Max", "Min")},
+    **{(m.ZERO_OVER_ZERO, op): _NOTHING for op in m.OF_NOTHING},
 }
 # Numbers that are not 0 and count as 0, for what is made of them leaves the range of the dtype.
 _NEARLY = {

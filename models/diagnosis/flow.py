@@ -155,7 +155,7 @@ def _trace(seen: Operation, i: int, own: Mask, marked: dict[int, Mask]) -> Mask:
 
 def _reduced(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> Flow:
     own = bad[0]
-    axes = tuple(int(a) % max(own.ndim, 1) for a in np.ravel(seen.inputs[1].numpy()))
+    axes = reduced_axes(seen)
     spread = marked[0].reshape([1 if i in axes else n for i, n in enumerate(own.shape)])
     inherited = own.any(axis=axes, keepdims=True) & spread
     fresh = spread & ~inherited
@@ -163,6 +163,12 @@ def _reduced(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> 
     if fresh.any():
         result.fresh[0] = fresh.reshape(marked[0].shape)
     return result
+
+
+def reduced_axes(seen: Operation) -> tuple[int, ...]:
+    """The axes that a reduction takes away, counted from 0."""
+    rank = len(seen.inputs[0].shape)
+    return tuple(int(a) % max(rank, 1) for a in np.ravel(seen.inputs[1].numpy()))
 
 
 def _product(seen: Operation, marked: dict[int, Mask], bad: dict[int, Mask]) -> Flow:

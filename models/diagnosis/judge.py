@@ -97,4 +97,4 @@ class Judge:
 
 def _of_nothing(seen: Operation) -> bool:
     """A mean, a largest or a smallest of no elements at all."""
-    return seen.op in ("Mean", "Max", "Min") and not array(seen.inputs[0]).size
+    return seen.op in m.OF_NOTHING and not array(seen.inputs[0]).size

@@ -26,6 +26,8 @@ DEFINITE, POLE, INDEX = "not-positive-definite", "special-function-pole", "index
 CLIP, INPUT = "clip-overflow", "bad-input"
 PARAMETER, STATE = "bad-parameter", "bad-optimizer-state"
 
+OF_NOTHING = ("Mean", "Max", "Min")  # what these make of no elements is not finite
+
 
 def _log(argument: int, shift: float = 0.0) -> Rule:
     def rule(x: Sequence[Any], tiny: float) -> str | None:

@@ -145,7 +145,7 @@ _BY_OPERATION: dict[tuple[str, str], tuple[str, ...]] = {
     (m.LOG_NEGATIVE, "Log1p"): _LOG1P[1:],
     (m.LOG_ZERO, "SoftmaxCrossEntropyWithLogits"): _LABEL,
     (m.LOG_ZERO, "SparseSoftmaxCrossEntropyWithLogits"): _LABEL,
-    **{(m.ZERO_OVER_ZERO, op): _NOTHING for op in ("Mean", "Max", "Min")},
+    **{(m.ZERO_OVER_ZERO, op): _NOTHING for op in m.OF_NOTHING},
     **{
         (m.DEFINITE, op): _SINGULAR
         for op in ("LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
