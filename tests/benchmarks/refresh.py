@@ -36,6 +36,7 @@ class Stand:
 
     scenario = scenario("balanced_loss")
     config = scenario.config("mended")
+    because = ""
 
     def gradients(self, snapshot: object = None) -> None:
         return None
